@@ -1,0 +1,177 @@
+//! The flags that all jobs share, and how settings are found with them.
+
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, Command};
+use serde::Serialize;
+
+use crate::names::{AppPath, NameError, RepoName, StageName, Target};
+use crate::report::{self, Failure, Outcome};
+use crate::sandbox::{Reset, Sandbox, SandboxError};
+use crate::settings::{Settings, SettingsError, SettingsOrigin};
+
+/// The variable that names the settings file.
+pub const SETTINGS_VARIABLE: &str = "STAGEWRIGHT_SETTINGS";
+/// The settings file that is looked for in the working folder.
+const SETTINGS_FILE: &str = "stagewright.yaml";
+/// Where the sandbox is unpacked when no folder is named.
+const SANDBOX_FOLDER: &str = "./stagewright-sandbox";
+
+/// Flags of every job.
+#[derive(Debug, Args)]
+pub struct SharedArguments {
+    /// The settings file [default: $STAGEWRIGHT_SETTINGS, else stagewright.yaml in the working folder]
+    #[arg(long, value_name = "FILE")]
+    pub settings: Option<PathBuf>,
+
+    /// Work in an example estate with real git and real Terraform, unpacked into DIR; no cluster, no accounts
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true,
+          default_missing_value = SANDBOX_FOLDER, conflicts_with = "settings")]
+    pub sandbox: Option<PathBuf>,
+
+    /// Unpack the sandbox anew, dropping what was done in it
+    #[arg(long, requires = "sandbox")]
+    pub sandbox_reset: bool,
+
+    /// Write the outcome to FILE as JSON
+    #[arg(long, value_name = "FILE")]
+    pub result: Option<PathBuf>,
+
+    /// Show what is done underneath, on standard error
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// The settings could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgumentsError {
+    /// The sandbox could not be opened.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The settings could not be read.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}
+
+impl From<ArgumentsError> for Failure {
+    fn from(error: ArgumentsError) -> Failure {
+        let outcome = match &error {
+            ArgumentsError::Sandbox(SandboxError::Io { .. } | SandboxError::Git { .. }) => {
+                Outcome::Failed
+            }
+            // The folder that was named, or the file: the command line or the settings are wrong.
+            ArgumentsError::Sandbox(_) | ArgumentsError::Settings(_) => Outcome::Usage,
+        };
+        Failure::new(outcome, error)
+    }
+}
+
+impl SharedArguments {
+    /// Finds and reads the settings, unpacks the sandbox where one is asked for, and says on standard error where they
+    /// came from.
+    pub fn settings(&self) -> Result<Settings, Failure> {
+        if self.verbose {
+            report::verbose();
+        }
+        let (settings, from) = self.find()?;
+        report::heading(
+            "settings",
+            format_args!("{} ({from})", settings.file.display()),
+        );
+        Ok(settings)
+    }
+
+    fn find(&self) -> Result<(Settings, &'static str), ArgumentsError> {
+        if let Some(folder) = &self.sandbox {
+            let reset = if self.sandbox_reset {
+                Reset::Fresh
+            } else {
+                Reset::Keep
+            };
+            let sandbox = Sandbox::open(folder, reset)?;
+            let settings = Settings::load(&sandbox.settings_file(), SettingsOrigin::Sandbox)?;
+            return Ok((settings, "the sandbox's"));
+        }
+        if let Some(file) = &self.settings {
+            return Ok((
+                Settings::load(file, SettingsOrigin::Flag)?,
+                "from --settings",
+            ));
+        }
+        let named = std::env::var_os(SETTINGS_VARIABLE).filter(|file| !file.is_empty());
+        if let Some(file) = named {
+            let settings = Settings::load(file.as_ref(), SettingsOrigin::Environment)?;
+            return Ok((settings, "from $STAGEWRIGHT_SETTINGS"));
+        }
+        let settings = Settings::load(SETTINGS_FILE.as_ref(), SettingsOrigin::WorkingFolder)?;
+        Ok((settings, "found in the working folder"))
+    }
+
+    /// Writes the result file where one was asked for.
+    pub fn write_result(&self, result: &impl Serialize) -> Result<(), Failure> {
+        match &self.result {
+            None => Ok(()),
+            Some(file) => report::write_result(file, result)
+                .map_err(|error| Failure::new(Outcome::Failed, error)),
+        }
+    }
+}
+
+/// Which stage a job works on. Each is also read from the variable by which a pipeline hands it over; an empty value,
+/// there or here, counts as absent.
+#[derive(Debug, Args)]
+pub struct TargetArguments {
+    /// The deploy repository, spelled as the forge spells it [default: $REPO]
+    #[arg(long)]
+    repo: Option<String>,
+    /// The app's folder in a monorepo; none for a repository of one app [default: $APP_PATH]
+    #[arg(long, alias = "path", value_name = "PATH")]
+    app_path: Option<String>,
+    /// The stage [default: $STAGE]
+    #[arg(long)]
+    stage: Option<String>,
+}
+
+impl TargetArguments {
+    /// The stage that is meant; `command` words the errors.
+    pub fn target(&self, mut command: Command) -> Result<Target, clap::Error> {
+        let repo = value(&mut command, "--repo", "REPO", self.repo.as_deref())?;
+        let path = value::<AppPath>(
+            &mut command,
+            "--app-path",
+            "APP_PATH",
+            self.app_path.as_deref(),
+        )?;
+        let stage = value(&mut command, "--stage", "STAGE", self.stage.as_deref())?;
+        let mut missing = |flag: &str, variable: &str| {
+            let text = format!("{flag} is missing, and ${variable} is not set");
+            command.error(ErrorKind::MissingRequiredArgument, text)
+        };
+        let repo: RepoName = repo.ok_or_else(|| missing("--repo", "REPO"))?;
+        let stage: StageName = stage.ok_or_else(|| missing("--stage", "STAGE"))?;
+        Ok(Target { repo, path, stage })
+    }
+}
+
+fn value<T: std::str::FromStr<Err = NameError>>(
+    command: &mut Command,
+    flag: &str,
+    variable: &str,
+    given: Option<&str>,
+) -> Result<Option<T>, clap::Error> {
+    let given = given.map(str::to_owned).map(|text| (text, flag.to_owned()));
+    let from_variable = || {
+        let text = std::env::var(variable).ok()?;
+        Some((text, format!("${variable}")))
+    };
+    match given
+        .or_else(from_variable)
+        .filter(|(text, _)| !text.is_empty())
+    {
+        None => Ok(None),
+        Some((text, from)) => text.parse().map(Some).map_err(|error: NameError| {
+            command.error(ErrorKind::ValueValidation, format!("{from}: {error}"))
+        }),
+    }
+}

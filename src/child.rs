@@ -1,0 +1,210 @@
+//! Programs that we start: each in a process group of its own, without a terminal, and gone when we are gone.
+//!
+//! A parent-death signal has to be set by the child itself between fork and exec. Safe Rust has no place there, so
+//! the executable starts itself a second time under the name [`CALLED_AS`], sets the signal and becomes the program.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+/// The name (`argv[0]`) under which our executable only sets the parent-death signal and becomes another program.
+const CALLED_AS: &str = "stagewright-child";
+
+/// Set by [`become_program`]: only a `main` that asks that question may be started a second time under [`CALLED_AS`].
+/// (A test runner does not ask; its children go without the signal.)
+static STARTS_ITSELF: OnceLock<()> = OnceLock::new();
+
+/// What can go wrong with a program that we start.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    /// It could not be started at all.
+    #[error("{program} could not be started")]
+    Start {
+        /// The program as it was named.
+        program: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Its pipes or its end could not be read.
+    #[error("the output of {program} could not be read")]
+    Pipe {
+        /// The program as it was named.
+        program: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It did not end in time and was killed.
+    #[error("{program} did not end within {} s and was killed", bound.as_secs())]
+    TimedOut {
+        /// The program as it was named.
+        program: String,
+        /// How long it was given.
+        bound: Duration,
+    },
+}
+
+/// The first question of every `main`: was this process started only to become another program?
+/// Then it never returns, but for a program that cannot be started.
+pub fn become_program() -> Option<ExitCode> {
+    let mut args = std::env::args_os();
+    if args.next().as_deref() != Some(OsStr::new(CALLED_AS)) {
+        // A second `main` in one process does not exist, so a second `set` cannot either.
+        let _first = STARTS_ITSELF.set(());
+        return None;
+    }
+    let parent = args.next().and_then(|p| p.to_str()?.parse::<i32>().ok());
+    let program = args.next()?;
+    // TERM and not KILL: Terraform then ends its providers itself, which a KILL would leave behind.
+    if rustix::process::set_parent_process_death_signal(Some(Signal::TERM)).is_err()
+        || rustix::process::getppid().map(Pid::as_raw_pid) != parent
+    {
+        // The parent went away before the signal was set: nobody waits for this program any more.
+        return Some(ExitCode::from(143));
+    }
+    let error = std::process::Command::new(&program).args(args).exec();
+    crate::report::child_did_not_start(&program, &error);
+    Some(ExitCode::from(127))
+}
+
+/// A command for `program` that dies with us, has no standard input and a process group of its own (Ctrl-C reaches
+/// the whole foreground group, and each of our children is told to stop by us, once).
+pub fn command(program: &Path) -> Command {
+    let mut command = if STARTS_ITSELF.get().is_some() {
+        // Not current_exe(): the file may have been replaced by a newer build since we started.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(CALLED_AS).arg(std::process::id().to_string());
+        command.arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command
+        .stdin(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true);
+    command
+}
+
+/// Our own executable under another name (`argv[0]`), as [`command`] starts programs.
+pub fn ourselves_as(name: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(name).stdin(Stdio::null()).process_group(0);
+    command
+}
+
+/// Sets the parent-death signal of this very process: for a program of ours that was started by one of ours.
+pub fn die_with_parent(parent: u32) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+    let now = rustix::process::getppid().map(|p| p.as_raw_pid().cast_unsigned());
+    if now == Some(parent) {
+        Ok(())
+    } else {
+        Err(io::Error::other(
+            "the job that started this presync is gone",
+        ))
+    }
+}
+
+/// Runs `command` to its end and takes what it prints; `input` goes to its standard input. Killed after `bound`.
+pub async fn capture(
+    mut command: Command,
+    program: &str,
+    input: &[u8],
+    bound: Duration,
+) -> Result<Output, ChildError> {
+    let pipe = |source| ChildError::Pipe {
+        program: program.to_owned(),
+        source,
+    };
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    if !input.is_empty() {
+        command.stdin(Stdio::piped());
+    }
+    tracing::debug!(command = ?command.as_std().get_args().collect::<Vec<_>>(), "{program}");
+    let mut child = command.spawn().map_err(|source| ChildError::Start {
+        program: program.to_owned(),
+        source,
+    })?;
+    let stdin = child.stdin.take();
+    let feed = async {
+        if let Some(mut stdin) = stdin {
+            match stdin.write_all(input).await {
+                // A program may end without reading everything; its exit code tells whether that was right.
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                other => other,
+            }
+        } else {
+            Ok(())
+        }
+    };
+    let whole = async { tokio::try_join!(feed, child.wait_with_output()) };
+    match tokio::time::timeout(bound, whole).await {
+        Ok(result) => result.map(|((), output)| output).map_err(pipe),
+        Err(_elapsed) => Err(ChildError::TimedOut {
+            program: program.to_owned(),
+            bound,
+        }),
+    }
+}
+
+/// Sends TERM to the program itself, not to its group: Terraform stops its providers in its own order.
+pub fn terminate(child: &Child) {
+    signal(child, Signal::TERM);
+}
+
+/// Sends KILL to the program.
+pub fn kill(child: &Child) {
+    signal(child, Signal::KILL);
+}
+
+fn signal(child: &Child, signal: Signal) {
+    // No id: it has been waited for, so there is nothing left to signal.
+    if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed()))
+        && let Err(error) = rustix::process::kill_process(pid, signal)
+    {
+        tracing::debug!(%error, "the signal was not delivered");
+    }
+}
+
+/// Kills what is left in the process group of a program that has ended: a wrapper script's children, a provider that
+/// outlived Terraform.
+pub fn kill_strays(group: Option<u32>) {
+    if let Some(group) = group.and_then(|id| Pid::from_raw(id.cast_signed()))
+        && let Err(error) = rustix::process::kill_process_group(group, Signal::KILL)
+        && error != rustix::io::Errno::SRCH
+    {
+        tracing::debug!(%error, "the process group was not killed");
+    }
+}
+
+/// How a program ended: `ended with exit code 1`, `was killed by signal 9`.
+pub fn end_in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended in an unknown way".to_owned(),
+    }
+}
+
+/// Finds `name` on PATH, or as a path where it has a slash. `None`: there is no such executable file.
+pub fn find_program(name: &Path) -> Option<PathBuf> {
+    let executable = |path: &Path| {
+        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    };
+    if name.components().count() > 1 {
+        return executable(name).then(|| name.to_owned());
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .find(|path| executable(path))
+}

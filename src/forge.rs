@@ -1,0 +1,194 @@
+//! Where the repositories live: their spelling, their branches, their files.
+
+pub mod git;
+
+use crate::git::GitError;
+use crate::git::history::{Located, Reach};
+use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
+use crate::scratch::ScratchError;
+
+use git::GitForge;
+
+/// Something of a forge that could not be read, or that it does not have.
+#[derive(Debug, thiserror::Error)]
+pub enum ForgeError {
+    /// No such repository.
+    #[error("{place} has no repository {repo}: name it as the forge spells it{}", spelled(.names))]
+    NoRepository {
+        /// Where it was looked for.
+        place: String,
+        /// The name that was given.
+        repo: RepoName,
+        /// Names that are there.
+        names: Vec<RepoName>,
+    },
+    /// Another spelling of a repository that is there.
+    #[error(
+        "{place} spells {given} as {canonical}, the spelling the stage's state is filed under: run with --repo {canonical}"
+    )]
+    OtherSpelling {
+        /// Where it lives.
+        place: String,
+        /// The name that was given.
+        given: RepoName,
+        /// The name that it has.
+        canonical: RepoName,
+    },
+    /// A commit that the tracked branch does not hold.
+    #[error("commit {commit} of {repo} is not reachable from {branch}, the branch that the stage tracks; it is on {}: merge it, or set plan.allow_unmerged in the settings", list(.branches))]
+    NotReachable {
+        /// The commit.
+        commit: CommitSha,
+        /// The repository.
+        repo: RepoName,
+        /// The tracked branch.
+        branch: BranchName,
+        /// The branches that hold it.
+        branches: Vec<String>,
+    },
+    /// No such file.
+    #[error("{repo} has no file {file} at {commit}")]
+    NoFile {
+        /// The repository.
+        repo: RepoName,
+        /// The commit that was read.
+        commit: CommitSha,
+        /// The file.
+        file: String,
+    },
+    /// git could not read it.
+    #[error("{repo} could not be read")]
+    Git {
+        /// The repository.
+        repo: RepoName,
+        /// Why.
+        #[source]
+        source: GitError,
+    },
+    /// The folder of repositories could not be listed.
+    #[error("the repositories in {place} could not be listed")]
+    List {
+        /// The folder.
+        place: String,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// No private folder for a clone.
+    #[error("the forge could not be read")]
+    Scratch(#[from] ScratchError),
+}
+
+fn spelled(names: &[RepoName]) -> String {
+    match names {
+        [] => String::new(),
+        names => format!("; it has {}", list(names)),
+    }
+}
+
+fn list<T: std::fmt::Display>(names: &[T]) -> String {
+    let names: Vec<String> = names.iter().map(T::to_string).collect();
+    names.join(", ")
+}
+
+/// What a folder of a commit holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The names of its folders.
+    pub folders: Vec<String>,
+    /// The names of everything else in it.
+    pub files: Vec<String>,
+}
+
+/// A forge.
+#[derive(Clone, Debug)]
+pub enum Forge {
+    /// A folder of git repositories, or a URL below which they lie.
+    Git(GitForge),
+}
+
+impl Forge {
+    /// Checks that the forge has the repository under exactly this spelling.
+    pub async fn canonical_name(&self, repo: &RepoName) -> Result<(), ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.canonical_name(repo).await,
+        }
+    }
+
+    /// Where the repository is fetched from.
+    pub fn fetch_url(&self, repo: &RepoName) -> RepoUrl {
+        match self {
+            Forge::Git(forge) => forge.fetch_url(repo),
+        }
+    }
+
+    /// The URL by which the registry and the Applications know the repository.
+    pub fn known_url(&self, repo: &RepoName) -> RepoUrl {
+        match self {
+            Forge::Git(forge) => forge.known_url(repo),
+        }
+    }
+
+    /// The head of a branch.
+    pub async fn head(
+        &self,
+        repo: &RepoName,
+        branch: &BranchName,
+    ) -> Result<CommitSha, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.head(repo, branch).await,
+        }
+    }
+
+    /// The commit whose id begins so. It must be on `branch`, unless `reach` says otherwise.
+    pub async fn commit(
+        &self,
+        repo: &RepoName,
+        branch: &BranchName,
+        prefix: &CommitPrefix,
+        reach: Reach,
+    ) -> Result<CommitSha, ForgeError> {
+        let located = match self {
+            Forge::Git(forge) => forge.locate(repo, branch, prefix).await?,
+        };
+        match located {
+            Located::OnBranch(commit) => Ok(commit),
+            Located::Elsewhere(commit, _) if reach == Reach::AnyBranch => Ok(commit),
+            Located::Elsewhere(commit, branches) => Err(ForgeError::NotReachable {
+                commit,
+                repo: repo.clone(),
+                branch: branch.clone(),
+                branches,
+            }),
+        }
+    }
+
+    /// One file of a commit.
+    pub async fn read(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        file: &str,
+    ) -> Result<Vec<u8>, ForgeError> {
+        let content = match self {
+            Forge::Git(forge) => forge.read(repo, commit, file).await?,
+        };
+        content.ok_or_else(|| ForgeError::NoFile {
+            repo: repo.clone(),
+            commit: commit.clone(),
+            file: file.to_owned(),
+        })
+    }
+
+    /// The entries of each of these folders of a commit (empty: its top); `None` for one that is not there.
+    pub async fn list(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        folders: &[String],
+    ) -> Result<Vec<Option<Listing>>, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.list(repo, commit, folders).await,
+        }
+    }
+}

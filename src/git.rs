@@ -1,0 +1,318 @@
+//! The git program: remotes, their credentials, and how a command is run. Everything that is read goes through a
+//! partial clone in a private folder: [`tree`] fetches levels of trees, [`history`] fetches commits alone.
+
+pub mod checkout;
+pub mod history;
+pub mod tree;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use crate::child::{self, ChildError};
+use crate::names::{BranchName, CommitSha, NameError, RepoUrl};
+
+/// How long one git command may take. A fetch of a large history over a slow line fits; a dead line does not hang.
+const BOUND: Duration = Duration::from_secs(300);
+
+/// What can go wrong between us and a git repository.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// The program is not there.
+    #[error("there is no git on PATH: install git 2.39 or newer")]
+    NoGit,
+    /// git ran and failed; what it said is the source.
+    #[error("{act} failed")]
+    Failed {
+        /// What was being done, to which repository.
+        act: String,
+        /// git's own words.
+        #[source]
+        said: GitSaid,
+    },
+    /// git could not be run to its end.
+    #[error("{act} failed")]
+    Child {
+        /// What was being done, to which repository.
+        act: String,
+        /// Why.
+        #[source]
+        source: ChildError,
+    },
+    /// The remote has no such branch.
+    #[error("{url} has no branch {branch}; it has {}", list_or_none(.branches))]
+    NoBranch {
+        /// The repository.
+        url: RepoUrl,
+        /// The branch that was asked for.
+        branch: BranchName,
+        /// Some of the branches that it has.
+        branches: Vec<String>,
+    },
+    /// No commit of that name.
+    #[error("{url} has no commit {commit} on any branch")]
+    NoCommit {
+        /// The repository.
+        url: RepoUrl,
+        /// The commit, or its first digits.
+        commit: String,
+    },
+    /// More than one commit begins so.
+    #[error("more than one commit of {url} begins with {prefix}: give more digits")]
+    Ambiguous {
+        /// The repository.
+        url: RepoUrl,
+        /// The first digits that were given.
+        prefix: String,
+    },
+    /// What git printed is not what its documentation promises.
+    #[error("{act}: git printed something that is not understood: {text}")]
+    Unexpected {
+        /// What was being done.
+        act: String,
+        /// The odd part.
+        text: String,
+    },
+    /// A name in the repository that we cannot or must not use.
+    #[error("{act}: {text}")]
+    Refused {
+        /// What was being done.
+        act: String,
+        /// What stands in the way, and what would lift it.
+        text: String,
+    },
+    /// A file of the clone could not be written.
+    #[error("{} could not be written", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// The words of git itself, on one line.
+#[derive(Debug, thiserror::Error)]
+#[error("git said: {0}")]
+pub struct GitSaid(String);
+
+fn list_or_none(names: &[String]) -> String {
+    if names.is_empty() {
+        "none at all".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+/// A user and a password or token for git over HTTP. Handed to git in its environment alone, never in an argument or URL.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The user name; forges that take tokens ignore it.
+    pub username: String,
+    /// The password or token.
+    pub password: String,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Credentials(hidden)")
+    }
+}
+
+impl Credentials {
+    /// Reads `GIT_USERNAME` with `GIT_PASSWORD`, or `GITHUB_TOKEN`, each also as `…_FILE` with the value in a file
+    /// (the names that terraform-backend-git uses). `None`: there are none, git goes without.
+    pub fn from_environment() -> Result<Option<Credentials>, CredentialsError> {
+        let password = match variable_or_file("GIT_PASSWORD")? {
+            Some(password) => Some(password),
+            None => variable_or_file("GITHUB_TOKEN")?,
+        };
+        // The user that GitHub documents for tokens; others ignore it.
+        let username = variable_or_file("GIT_USERNAME")?.unwrap_or("x-access-token".to_owned());
+        Ok(password.map(|password| Credentials { username, password }))
+    }
+}
+
+/// The file that a `…_FILE` variable names could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{variable} names {}, which could not be read", file.display())]
+pub struct CredentialsError {
+    variable: String,
+    file: PathBuf,
+    #[source]
+    source: std::io::Error,
+}
+
+/// A variable's value, or the trimmed content of the file that its `_FILE` form names. An empty value is none.
+pub fn variable_or_file(name: &str) -> Result<Option<String>, CredentialsError> {
+    if let Some(value) = std::env::var(name).ok().filter(|v| !v.is_empty()) {
+        return Ok(Some(value));
+    }
+    let variable = format!("{name}_FILE");
+    match std::env::var_os(&variable).filter(|v| !v.is_empty()) {
+        None => Ok(None),
+        Some(file) => {
+            let file = PathBuf::from(file);
+            match std::fs::read_to_string(&file) {
+                Ok(text) => Ok(Some(text.trim().to_owned()).filter(|t| !t.is_empty())),
+                Err(source) => Err(CredentialsError {
+                    variable,
+                    file,
+                    source,
+                }),
+            }
+        }
+    }
+}
+
+/// A repository somewhere else, and what it takes to read it.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    url: RepoUrl,
+    credentials: Option<Credentials>,
+}
+
+impl Remote {
+    /// `credentials` are offered to the host of `url` alone.
+    pub fn new(url: RepoUrl, credentials: Option<Credentials>) -> Remote {
+        Remote { url, credentials }
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> &RepoUrl {
+        &self.url
+    }
+
+    /// Every branch and its head.
+    pub async fn heads(&self) -> Result<BTreeMap<String, CommitSha>, GitError> {
+        let act = format!("reading the branches of {}", self.url);
+        let mut git = self.git(None)?;
+        git.args(["ls-remote", "--heads", "--"])
+            .arg(self.url.as_str());
+        let output = run(git, &act, b"").await?;
+        let text = String::from_utf8_lossy(&output);
+        text.lines()
+            .map(|line| {
+                let (sha, name) = line
+                    .split_once("\trefs/heads/")
+                    .ok_or_else(|| unexpected(&act, line))?;
+                Ok((name.to_owned(), parse_sha(&act, sha)?))
+            })
+            .collect()
+    }
+
+    /// The head of one branch.
+    pub async fn head(&self, branch: &BranchName) -> Result<CommitSha, GitError> {
+        let mut heads = self.heads().await?;
+        heads
+            .remove(branch.as_str())
+            .ok_or_else(|| GitError::NoBranch {
+                url: self.url.clone(),
+                branch: branch.clone(),
+                branches: heads.into_keys().take(10).collect(),
+            })
+    }
+
+    /// A git command, hermetic but for the user's own git configuration; in the repository `folder` where there is one.
+    fn git(&self, folder: Option<&Path>) -> Result<Command, GitError> {
+        let mut git = plain_git(folder)?;
+        if let (Some(credentials), Some(host)) = (&self.credentials, self.url.host_scope()) {
+            // The first, empty value drops every helper of the user's for this host; the second reads our variables.
+            git.arg("-c").arg(format!("credential.{host}.helper="));
+            git.arg("-c").arg(format!(
+                "credential.{host}.helper=!f() {{ test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \
+                 \"$STAGEWRIGHT_GIT_USERNAME\" \"$STAGEWRIGHT_GIT_PASSWORD\"; }}; f"
+            ));
+            git.env("STAGEWRIGHT_GIT_USERNAME", &credentials.username);
+            git.env("STAGEWRIGHT_GIT_PASSWORD", &credentials.password);
+        }
+        Ok(git)
+    }
+}
+
+/// git without a prompt, without hooks, without the caller's `GIT_…` variables that point it elsewhere.
+fn plain_git(folder: Option<&Path>) -> Result<Command, GitError> {
+    let program = child::find_program(Path::new("git")).ok_or(GitError::NoGit)?;
+    let mut git = child::command(&program);
+    for variable in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_TRACE",
+        "GIT_TRACE_CURL",
+        "GIT_CURL_VERBOSE",
+        "GIT_ASKPASS",
+        "SSH_ASKPASS",
+        "GIT_USERNAME",
+        "GIT_PASSWORD",
+        "GITHUB_TOKEN",
+    ] {
+        git.env_remove(variable);
+    }
+    git.env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_SSH_COMMAND", ssh_command())
+        .env("LC_ALL", "C");
+    for setting in [
+        "core.hooksPath=/dev/null",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "protocol.ext.allow=never",
+        "core.fsmonitor=false",
+        "advice.detachedHead=false",
+    ] {
+        git.args(["-c", setting]);
+    }
+    if let Some(folder) = folder {
+        git.arg("--git-dir").arg(folder);
+    }
+    Ok(git)
+}
+
+/// The caller's ssh command, or plain ssh; either way without questions.
+fn ssh_command() -> std::ffi::OsString {
+    std::env::var_os("GIT_SSH_COMMAND")
+        .filter(|v| !v.is_empty())
+        .unwrap_or_else(|| "ssh -oBatchMode=yes".into())
+}
+
+async fn run(command: Command, act: &str, input: &[u8]) -> Result<Vec<u8>, GitError> {
+    let output = child::capture(command, "git", input, BOUND)
+        .await
+        .map_err(|source| GitError::Child {
+            act: act.to_owned(),
+            source,
+        })?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: Vec<&str> = said
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    Err(GitError::Failed {
+        act: act.to_owned(),
+        said: GitSaid(said.join("; ")),
+    })
+}
+
+fn unexpected(act: &str, text: &str) -> GitError {
+    GitError::Unexpected {
+        act: act.to_owned(),
+        text: text.escape_debug().take(200).collect(),
+    }
+}
+
+fn parse_sha(act: &str, text: &str) -> Result<CommitSha, GitError> {
+    text.trim()
+        .parse()
+        .map_err(|_: NameError| unexpected(act, text))
+}

@@ -1,0 +1,92 @@
+//! Commits without their trees: which commit a short name means, and from where it can be reached.
+
+use std::path::Path;
+
+use crate::names::{BranchName, CommitPrefix, CommitSha};
+
+use super::{GitError, Remote, parse_sha, plain_git, run};
+
+/// Which commits may be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Only those that the branch holds.
+    TrackedBranch,
+    /// Those of any branch.
+    AnyBranch,
+}
+
+/// Where a commit was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Located {
+    /// On the branch that was asked for.
+    OnBranch(CommitSha),
+    /// Not there, but on these others.
+    Elsewhere(CommitSha, Vec<String>),
+}
+
+/// Finds the one commit whose id begins with `prefix`, fetching commits alone into `folder` (made here).
+/// The tracked branch is asked first, then every other one.
+pub async fn locate(
+    remote: &Remote,
+    folder: &Path,
+    branch: &BranchName,
+    prefix: &CommitPrefix,
+) -> Result<Located, GitError> {
+    let act = format!("fetching the commits of {}", remote.url());
+    // Said first, since git's words for a missing branch would be its own.
+    remote.head(branch).await?;
+    let mut git = plain_git(None)?;
+    git.args(["init", "--quiet", "--bare", "--template=", "--"])
+        .arg(folder);
+    run(git, &act, b"").await?;
+    let mut git = remote.git(Some(folder))?;
+    git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+    git.args(["--no-auto-maintenance", "--filter=tree:0"]);
+    git.arg(remote.url().as_str());
+    git.arg("+refs/heads/*:refs/heads/*");
+    run(git, &act, b"").await?;
+
+    let tracked = format!("refs/heads/{branch}");
+    let on_branch = matching(folder, &act, prefix, &tracked).await?;
+    let ambiguous = || GitError::Ambiguous {
+        url: remote.url().clone(),
+        prefix: prefix.to_string(),
+    };
+    let anywhere = matching(folder, &act, prefix, "--all").await?;
+    match (on_branch.as_slice(), anywhere.as_slice()) {
+        // A prefix that another branch's commit shares is no less ambiguous to the person who typed it.
+        (_, [_, _, ..]) => Err(ambiguous()),
+        ([sha], _) => Ok(Located::OnBranch(sha.clone())),
+        ([], [sha]) => {
+            let mut git = plain_git(Some(folder))?;
+            git.args(["for-each-ref", "--format=%(refname:lstrip=2)"]);
+            git.args(["--contains", sha.as_str(), "refs/heads"]);
+            let output = run(git, &act, b"").await?;
+            let branches = String::from_utf8_lossy(&output)
+                .lines()
+                .map(str::to_owned)
+                .collect();
+            Ok(Located::Elsewhere(sha.clone(), branches))
+        }
+        _ => Err(GitError::NoCommit {
+            url: remote.url().clone(),
+            commit: prefix.to_string(),
+        }),
+    }
+}
+
+async fn matching(
+    folder: &Path,
+    act: &str,
+    prefix: &CommitPrefix,
+    from: &str,
+) -> Result<Vec<CommitSha>, GitError> {
+    let mut git = plain_git(Some(folder))?;
+    git.args(["rev-list", from]);
+    let output = run(git, act, b"").await?;
+    String::from_utf8_lossy(&output)
+        .lines()
+        .filter(|line| line.starts_with(prefix.as_str()))
+        .map(|line| parse_sha(act, line))
+        .collect()
+}

@@ -1,0 +1,384 @@
+//! Templates with placeholders, and the pattern that picks variable files.
+
+use std::fmt;
+
+use serde::{Deserializer, Serialize, Serializer};
+
+use crate::names::from_text;
+
+/// A key below `layout:` and what its template may and must hold.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    default: &'static str,
+    form: Form,
+    allowed: &'static [Placeholder],
+    required: &'static [Placeholder],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Segments joined by `/`. A segment holds one placeholder at most, and `{path}` and `{prefix}` stand in one
+    /// alone: otherwise two stages could share a path (`{repo}-{stage}` is `a-b-c` for `a`, `b-c` and for `a-b`, `c`).
+    Path,
+    /// One name of a Kubernetes object.
+    Name,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Placeholder {
+    App,
+    Path,
+    Prefix,
+    Repo,
+    Stage,
+}
+
+use Placeholder::{App, Path, Prefix, Repo, Stage};
+
+pub(super) const TERRAFORM: Key = Key {
+    name: "terraform",
+    default: "{path}/terraform",
+    form: Form::Path,
+    allowed: &[Path, Repo],
+    required: &[],
+};
+pub(super) const CONFIG: Key = Key {
+    name: "config",
+    default: "{path}/config/{stage}",
+    form: Form::Path,
+    allowed: &[Path, Repo, Stage],
+    required: &[Stage],
+};
+pub(super) const STATE_KEY: Key = Key {
+    name: "state_key",
+    default: "{prefix}/{repo}/{path}/{stage}/terraform.tfstate",
+    form: Form::Path,
+    allowed: &[Prefix, Repo, Path, Stage],
+    required: &[Repo, Path, Stage],
+};
+pub(super) const APPLICATION: Key = Key {
+    name: "application",
+    default: "{app}-{stage}",
+    form: Form::Name,
+    allowed: &[App, Stage],
+    required: &[App, Stage],
+};
+pub(super) const NAMESPACE: Key = Key {
+    name: "namespace",
+    default: "{app}-{stage}",
+    form: Form::Name,
+    allowed: &[App, Stage],
+    required: &[App, Stage],
+};
+
+impl Placeholder {
+    fn name(self) -> &'static str {
+        match self {
+            App => "app",
+            Path => "path",
+            Prefix => "prefix",
+            Repo => "repo",
+            Stage => "stage",
+        }
+    }
+}
+
+impl fmt::Display for Placeholder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{}}}", self.name())
+    }
+}
+
+/// What stands for the placeholders; an empty value takes its segment away.
+#[derive(Default)]
+pub(super) struct Values<'a> {
+    pub(super) app: &'a str,
+    pub(super) path: &'a str,
+    pub(super) prefix: &'a str,
+    pub(super) repo: &'a str,
+    pub(super) stage: &'a str,
+}
+
+impl Values<'_> {
+    fn of(&self, placeholder: Placeholder) -> &str {
+        match placeholder {
+            App => self.app,
+            Path => self.path,
+            Prefix => self.prefix,
+            Repo => self.repo,
+            Stage => self.stage,
+        }
+    }
+}
+
+/// A template that fits its key: segments, each a row of pieces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Template(Vec<Vec<Piece>>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Literal(String),
+    Placeholder(Placeholder),
+}
+
+impl Template {
+    pub(super) fn fill(&self, values: &Values<'_>) -> String {
+        let segments: Vec<String> = self
+            .0
+            .iter()
+            .map(|segment| {
+                segment
+                    .iter()
+                    .map(|piece| match piece {
+                        Piece::Literal(text) => text.as_str(),
+                        Piece::Placeholder(placeholder) => values.of(*placeholder),
+                    })
+                    .collect::<String>()
+            })
+            .filter(|segment| !segment.is_empty())
+            .collect();
+        segments.join("/")
+    }
+
+    fn holds(&self, placeholder: Placeholder) -> bool {
+        self.0
+            .iter()
+            .flatten()
+            .any(|piece| *piece == Piece::Placeholder(placeholder))
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, segment) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("/")?;
+            }
+            for piece in segment {
+                match piece {
+                    Piece::Literal(text) => f.write_str(text)?,
+                    Piece::Placeholder(placeholder) => write!(f, "{placeholder}")?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Template {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Why a text is no template for its key, or no pattern.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the template {text:?} of layout.{key} {fault}")]
+pub(super) struct TemplateError {
+    key: &'static str,
+    text: String,
+    fault: String,
+}
+
+impl Key {
+    /// The built-in template. That it parses is tested, so the empty template can never be seen.
+    pub(super) fn default_template(&self) -> Template {
+        self.parse(self.default)
+            .unwrap_or_else(|_| Template(Vec::new()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        &self,
+        deserializer: D,
+    ) -> Result<Template, D::Error> {
+        from_text(deserializer, |text| self.parse(text))
+    }
+
+    pub(super) fn parse(&self, text: &str) -> Result<Template, TemplateError> {
+        self.parse_segments(text).map_err(|fault| TemplateError {
+            key: self.name,
+            text: text.to_owned(),
+            fault,
+        })
+    }
+
+    fn parse_segments(&self, text: &str) -> Result<Template, String> {
+        if text.is_empty() {
+            return Err("is empty".to_owned());
+        }
+        if self.form == Form::Name && text.contains('/') {
+            return Err("has a \"/\", which no name of a Kubernetes object may hold".to_owned());
+        }
+        let segments = text
+            .split('/')
+            .map(|segment| self.parse_segment(segment))
+            .collect::<Result<_, _>>()?;
+        let template = Template(segments);
+        match self.required.iter().find(|p| !template.holds(**p)) {
+            Some(missing) => Err(format!(
+                "lacks {missing}, without which two stages could be taken for one another"
+            )),
+            None => Ok(template),
+        }
+    }
+
+    fn parse_segment(&self, segment: &str) -> Result<Vec<Piece>, String> {
+        if segment.is_empty() {
+            return Err(
+                "has an empty segment; it must begin and end without \"/\" and not hold \"//\""
+                    .to_owned(),
+            );
+        }
+        let pieces = self.pieces(segment)?;
+        let placeholders = pieces
+            .iter()
+            .filter(|piece| matches!(piece, Piece::Placeholder(_)))
+            .count();
+        if self.form == Form::Name {
+            return Ok(pieces);
+        }
+        if placeholders > 1 {
+            return Err(format!(
+                "has two placeholders in the segment {segment:?}; put \"/\" between them, since different stages could get the same path"
+            ));
+        }
+        for alone in [Path, Prefix] {
+            if pieces.len() > 1 && pieces.contains(&Piece::Placeholder(alone)) {
+                return Err(format!(
+                    "has {alone} beside other text in the segment {segment:?}; it must stand between slashes, since it goes with its slash where it is empty"
+                ));
+            }
+        }
+        let hides = segment.starts_with('.') && placeholders > 0;
+        if hides
+            || segment.starts_with('-')
+            || segment.contains("..")
+            || matches!(segment, "." | ".git")
+            || segment.ends_with('.')
+            || segment.ends_with(".lock")
+        {
+            return Err(format!(
+                "has the segment {segment:?}; a segment must not be \".\" or \".git\", hold \"..\", begin with \"-\", end with \".\" or \".lock\", or begin with \".\" before a placeholder"
+            ));
+        }
+        Ok(pieces)
+    }
+
+    fn pieces(&self, segment: &str) -> Result<Vec<Piece>, String> {
+        let mut pieces = Vec::new();
+        let mut rest = segment;
+        while !rest.is_empty() {
+            if let Some(after) = rest.strip_prefix('{') {
+                let Some((name, behind)) = after.split_once('}') else {
+                    return Err("has a \"{\" without its \"}\"".to_owned());
+                };
+                pieces.push(Piece::Placeholder(self.placeholder(name)?));
+                rest = behind;
+            } else {
+                let (literal, behind) = rest.split_at(rest.find('{').unwrap_or(rest.len()));
+                self.check_literal(literal)?;
+                pieces.push(Piece::Literal(literal.to_owned()));
+                rest = behind;
+            }
+        }
+        Ok(pieces)
+    }
+
+    fn placeholder(&self, name: &str) -> Result<Placeholder, String> {
+        self.allowed
+            .iter()
+            .copied()
+            .find(|placeholder| placeholder.name() == name)
+            .ok_or_else(|| {
+                let known: Vec<String> = self.allowed.iter().map(ToString::to_string).collect();
+                format!(
+                    "has the placeholder \"{{{}}}\"; known here are {}",
+                    name.escape_debug(),
+                    known.join(", ")
+                )
+            })
+    }
+
+    fn check_literal(&self, literal: &str) -> Result<(), String> {
+        let allowed = |c: char| match self.form {
+            Form::Path => c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'),
+            Form::Name => c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-',
+        };
+        match literal.chars().find(|c| !allowed(*c)) {
+            Some(c) => Err(format!(
+                "has the character {:?}; beside placeholders it may hold {}",
+                c.to_string(),
+                match self.form {
+                    Form::Path => "letters, digits, \".\", \"_\", \"-\" and \"/\"",
+                    Form::Name => "a-z, 0-9 and \"-\"",
+                }
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A pattern for file names of one folder: `*` stands for any characters, `?` for one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(super) struct Glob(String);
+
+impl Default for Glob {
+    fn default() -> Self {
+        Self("*.tfvars".to_owned())
+    }
+}
+
+impl Glob {
+    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
+        let refuse = |fault: String| TemplateError {
+            key: "tfvars",
+            text: text.to_owned(),
+            fault,
+        };
+        if text.is_empty() {
+            return Err(refuse("is empty".to_owned()));
+        }
+        let known = |c: char| c.is_ascii_alphanumeric() || "._-+ *?".contains(c);
+        match text.chars().find(|c| !known(*c)) {
+            Some(c) => Err(refuse(format!(
+                "has the character {:?}; it is a pattern for the file names of one folder, of letters, digits, \".\", \"_\", \"-\", \"+\", blanks, \"*\" and \"?\"",
+                c.to_string()
+            ))),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+
+    /// Matches from left to right and, where the text does not fit, lets the last `*` take one character more: time
+    /// grows with the product of both lengths at worst.
+    pub(super) fn matches(&self, file_name: &str) -> bool {
+        if file_name.starts_with('.') && !self.0.starts_with('.') {
+            return false;
+        }
+        let pattern: Vec<char> = self.0.chars().collect();
+        let text: Vec<char> = file_name.chars().collect();
+        let (mut p, mut t) = (0, 0);
+        let mut last_star: Option<(usize, usize)> = None;
+        while t < text.len() {
+            match pattern.get(p) {
+                Some('*') => {
+                    last_star = Some((p, t));
+                    p += 1;
+                }
+                Some(c) if *c == '?' || *c == text[t] => {
+                    p += 1;
+                    t += 1;
+                }
+                _ => match last_star {
+                    Some((star, taken)) => {
+                        last_star = Some((star, taken + 1));
+                        p = star + 1;
+                        t = taken + 1;
+                    }
+                    None => return false,
+                },
+            }
+        }
+        pattern[p..].iter().all(|c| *c == '*')
+    }
+}

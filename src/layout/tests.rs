@@ -1,0 +1,215 @@
+use super::*;
+
+fn repo() -> RepoName {
+    "PlatformDeploy".parse().unwrap()
+}
+
+fn path() -> AppPath {
+    "headlamp".parse().unwrap()
+}
+
+fn stage() -> StageName {
+    "prd".parse().unwrap()
+}
+
+fn error(json: &str) -> String {
+    use std::error::Error;
+    let error = Layout::from_json(json).unwrap_err();
+    error.source().unwrap().to_string()
+}
+
+#[test]
+fn the_defaults_are_the_paths_of_the_runbook() {
+    let layout = Layout::default();
+    let path = path();
+    assert_eq!(
+        layout.terraform_dir(&repo(), Some(&path)),
+        "headlamp/terraform"
+    );
+    assert_eq!(layout.terraform_dir(&repo(), None), "terraform");
+    assert_eq!(
+        layout.config_dir(&repo(), Some(&path), &stage()),
+        "headlamp/config/prd"
+    );
+    assert_eq!(layout.config_dir(&repo(), None, &stage()), "config/prd");
+    assert_eq!(
+        layout
+            .state_key("argocd", &repo(), Some(&path), &stage())
+            .unwrap()
+            .as_str(),
+        "argocd/PlatformDeploy/headlamp/prd/terraform.tfstate"
+    );
+    assert_eq!(
+        layout
+            .state_key("argocd", &repo(), None, &stage())
+            .unwrap()
+            .as_str(),
+        "argocd/PlatformDeploy/prd/terraform.tfstate"
+    );
+    assert_eq!(
+        layout
+            .state_key("", &repo(), None, &stage())
+            .unwrap()
+            .as_str(),
+        "PlatformDeploy/prd/terraform.tfstate"
+    );
+    assert_eq!(
+        layout
+            .namespace(&"headlamp".parse().unwrap(), &stage())
+            .unwrap()
+            .as_str(),
+        "headlamp-prd"
+    );
+    assert_eq!(layout.hook_parameters().path, "hook.path");
+}
+
+#[test]
+fn json_carries_the_whole_layout() {
+    let json = Layout::default().to_json();
+    assert_eq!(
+        json,
+        "{\"terraform\":\"{path}/terraform\",\"config\":\"{path}/config/{stage}\",\"tfvars\":\"*.tfvars\",\"state_key\":\"{prefix}/{repo}/{path}/{stage}/terraform.tfstate\",\"application\":\"{app}-{stage}\",\"namespace\":\"{app}-{stage}\",\"hook_parameters\":{\"repo\":\"hook.repo\",\"revision\":\"hook.revision\",\"stage\":\"hook.stage\",\"namespace\":\"hook.namespace\",\"path\":\"hook.path\"}}"
+    );
+    assert_eq!(Layout::from_json(&json).unwrap(), Layout::default());
+    assert_eq!(Layout::from_json("{}").unwrap(), Layout::default());
+}
+
+#[test]
+fn an_unknown_placeholder_is_named_with_its_key() {
+    assert!(error(r#"{"terraform": "{path}/{stage}"}"#).starts_with(
+        "the template \"{path}/{stage}\" of layout.terraform has the placeholder \"{stage}\"; known here are {path}, {repo}"
+    ));
+    assert!(error(r#"{"config": "{path}/config"}"#).contains("layout.config lacks {stage}"));
+    assert!(error(r#"{"state_key": "{repo}/{stage}"}"#).contains("layout.state_key lacks {path}"));
+    assert!(error(r#"{"application": "{app}"}"#).contains("layout.application lacks {stage}"));
+    assert!(error(r#"{"namespace": "{app}-{stage"}"#).contains("has a \"{\" without its \"}\""));
+    assert!(error(r#"{"colour": "red"}"#).contains("unknown field `colour`"));
+}
+
+#[test]
+fn a_template_cannot_leave_the_clone_or_hide() {
+    for bad in [
+        "",
+        "/",
+        "/{path}",
+        "{path}/",
+        "a//b",
+        "../{path}",
+        "a/../b",
+        "./a",
+        ".git/x",
+        ".{repo}",
+        "a b",
+        "a\\b",
+        "a}b",
+        "-x/{path}",
+        "a.lock",
+        "a.",
+    ] {
+        assert!(template::TERRAFORM.parse(bad).is_err(), "{bad}");
+    }
+    for good in [
+        "{path}",
+        "infra/{path}/tf",
+        ".deploy/{path}",
+        "x-{repo}/{path}",
+    ] {
+        assert_eq!(template::TERRAFORM.parse(good).unwrap().to_string(), good);
+    }
+}
+
+#[test]
+fn a_state_key_that_two_stages_could_share_is_refused() {
+    for bad in [
+        "{repo}-{stage}/{path}",
+        "{repo}/{path}-{stage}",
+        "{repo}/x{path}/{stage}",
+        "x{prefix}/{repo}/{path}/{stage}",
+    ] {
+        assert!(template::STATE_KEY.parse(bad).is_err(), "{bad}");
+    }
+    assert!(
+        template::STATE_KEY
+            .parse("r-{repo}/{path}/{stage}.tfstate")
+            .is_ok()
+    );
+}
+
+#[test]
+fn a_name_that_grows_too_long_is_an_error_that_names_the_template() {
+    use std::error::Error;
+    let app: AppName = "a".repeat(62).parse().unwrap();
+    let error = Layout::default().namespace(&app, &stage()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the template \"{app}-{stage}\" of layout.namespace gives no valid name here; change the template or the names"
+    );
+    assert!(
+        error
+            .source()
+            .unwrap()
+            .to_string()
+            .contains("its 66 characters")
+    );
+    let path: AppPath = "a".repeat(200).parse().unwrap();
+    assert!(
+        Layout::default()
+            .state_key("argocd", &repo(), Some(&path), &stage())
+            .is_err()
+    );
+}
+
+#[test]
+fn variable_files_are_picked_by_name() {
+    let layout = Layout::default();
+    assert!(layout.is_tfvars("a.tfvars"));
+    assert!(!layout.is_tfvars("a.tfvars.json"));
+    assert!(!layout.is_tfvars("tfvars"));
+    assert!(!layout.is_tfvars(".tfvars"));
+    let other = |glob: &str| Glob::parse(glob).unwrap();
+    assert!(other("*.auto.*").matches("x.auto.tfvars"));
+    assert!(other("??.tfvars").matches("é1.tfvars"));
+    assert!(!other("?.tfvars").matches("ab.tfvars"));
+    assert!(other(".*").matches(".x"));
+    assert!(other("*a*b*c").matches(&format!("{}bc", "ab".repeat(500))));
+    assert!(!other("*a*a*a*a*a*b").matches(&"a".repeat(2000)));
+    for bad in ["", "a/*", "[ab]", "{a,b}", "**/x"] {
+        assert!(Glob::parse(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn hook_parameters_differ_from_one_another() {
+    assert!(
+        error(r#"{"hook_parameters": {"repo": "hook.path"}}"#)
+            .starts_with("the Helm parameter name \"hook.path\" is given twice")
+    );
+    assert!(error(r#"{"hook_parameters": {"repo": "a=b"}}"#).contains("\"a=b\""));
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_template_is_taken_stays_in_the_clone(
+        pieces in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "{path}", "{repo}", "{stage}", "/", "a", ".", "..", "-", ".git", ".lock", "{", "}", " ", "é",
+            ]),
+            0..8,
+        ),
+        with_path in proptest::bool::ANY,
+    ) {
+        let text = pieces.concat();
+        if let Ok(config) = template::CONFIG.parse(&text) {
+            let layout = Layout { config, ..Layout::default() };
+            let folder = layout.config_dir(&repo(), with_path.then(path).as_ref(), &stage());
+            proptest::prop_assert!(!folder.is_empty());
+            proptest::prop_assert!(!folder.starts_with('/') && !folder.ends_with('/'));
+            proptest::prop_assert!(
+                std::path::Path::new(&folder)
+                    .components()
+                    .all(|component| matches!(component, std::path::Component::Normal(_)))
+            );
+            proptest::prop_assert_eq!(layout.config.to_string(), text);
+        }
+    }
+}

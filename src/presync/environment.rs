@@ -1,0 +1,144 @@
+//! presync's environment: where the state is, how the estate is laid out, and what is secret.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::git::{Credentials, CredentialsError};
+use crate::layout::{Layout, LayoutError};
+use crate::names::{BranchName, NameError, RepoUrl};
+use crate::transport::request::{
+    LAYOUT, MASK, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE, TERRAFORM,
+};
+use crate::transport::summary::Summary;
+
+/// terraform-backend-git's names for the same things.
+const TBG_URL: &str = "TF_BACKEND_GIT_GIT_REPOSITORY";
+const TBG_BRANCH: &str = "TF_BACKEND_GIT_GIT_REF";
+/// Where Kubernetes reads a container's termination message.
+const TERMINATION_LOG: &str = "/dev/termination-log";
+
+/// Variables whose values are secret by what they are.
+const SECRET: &[&str] = &["GIT_PASSWORD", "GITHUB_TOKEN", "SOPS_AGE_KEY"];
+/// And by how they are named, in Terraform's variables and the providers' own.
+const SECRET_WORDS: &[&str] = &["PASSWORD", "SECRET", "TOKEN", "PRIVATE_KEY", "PASSPHRASE"];
+
+/// A variable that is missing or wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// Neither name is set.
+    #[error(
+        "{STATE_URL} is not set: it names the state repository (terraform-backend-git's {TBG_URL} is understood as well)"
+    )]
+    NoStateUrl,
+    /// A value that is not a name of its kind.
+    #[error("the variable {variable} is wrong")]
+    Name {
+        /// The variable.
+        variable: &'static str,
+        /// Why.
+        #[source]
+        source: NameError,
+    },
+    /// The layout does not parse.
+    #[error("the variable {LAYOUT} is wrong")]
+    Layout(#[source] LayoutError),
+}
+
+/// What presync was set up with.
+#[derive(Debug)]
+pub struct Environment {
+    /// The state repository.
+    pub state_url: RepoUrl,
+    /// Its branch.
+    pub state_branch: BranchName,
+    /// The first folder of every key.
+    pub state_prefix: String,
+    /// Paths and names.
+    pub layout: Layout,
+    /// The program to run.
+    pub terraform: Option<PathBuf>,
+}
+
+impl Environment {
+    /// Reads the variables; an empty one counts as absent.
+    pub fn read() -> Result<Environment, EnvironmentError> {
+        let url = variable(STATE_URL)
+            .map(|v| (STATE_URL, v))
+            .or_else(|| variable(TBG_URL).map(|v| (TBG_URL, v)));
+        let (name, url) = url.ok_or(EnvironmentError::NoStateUrl)?;
+        let branch = variable(STATE_BRANCH)
+            .map(|v| (STATE_BRANCH, v))
+            .or_else(|| variable(TBG_BRANCH).map(|v| (TBG_BRANCH, v)))
+            .unwrap_or((STATE_BRANCH, "main".to_owned()));
+        let layout = match variable(LAYOUT) {
+            Some(json) => Layout::from_json(&json).map_err(EnvironmentError::Layout)?,
+            None => Layout::default(),
+        };
+        Ok(Environment {
+            state_url: named(name, &url)?,
+            state_branch: named(branch.0, &branch.1)?,
+            state_prefix: variable(STATE_PREFIX).unwrap_or("argocd".to_owned()),
+            layout,
+            terraform: variable(TERRAFORM).map(PathBuf::from),
+        })
+    }
+
+    /// What git needs for the deploy repository and the state repository.
+    pub fn credentials(&self) -> Result<Option<Credentials>, CredentialsError> {
+        Credentials::from_environment()
+    }
+
+    /// The values of every variable that is secret: by what it is, by its name, or because STAGEWRIGHT_MASK names it.
+    pub fn secrets(&self) -> Vec<String> {
+        let named = variable(MASK).unwrap_or_default();
+        let named: Vec<&str> = named.split(',').map(str::trim).collect();
+        let mut secrets: Vec<String> = std::env::vars_os()
+            .filter(|(name, _)| {
+                let name = name.to_string_lossy();
+                let upper = name.to_uppercase();
+                !upper.ends_with("_FILE")
+                    && (SECRET.contains(&name.as_ref())
+                        || named.contains(&name.as_ref())
+                        || SECRET_WORDS.iter().any(|word| upper.contains(word)))
+            })
+            .map(|(_, value)| value.to_string_lossy().into_owned())
+            .collect();
+        if let Ok(Some(credentials)) = self.credentials() {
+            secrets.push(credentials.password);
+        }
+        secrets
+    }
+}
+
+/// Writes the termination summary where it is read: the named file, else the pod's, else nowhere.
+pub fn write_summary(summary: &Summary) -> io::Result<()> {
+    let file = variable(TERMINATION_FILE).map(PathBuf::from).or_else(|| {
+        let file = PathBuf::from(TERMINATION_LOG);
+        file.exists().then_some(file)
+    });
+    match file {
+        // Opened without truncation or creation of a new kind of file: it may be a pipe.
+        Some(file) => {
+            use std::io::Write as _;
+            let mut file = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(file)?;
+            file.write_all(format!("{}\n", summary.to_line()).as_bytes())
+        }
+        None => Ok(()),
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn named<T: std::str::FromStr<Err = NameError>>(
+    variable: &'static str,
+    value: &str,
+) -> Result<T, EnvironmentError> {
+    value
+        .parse()
+        .map_err(|source| EnvironmentError::Name { variable, source })
+}

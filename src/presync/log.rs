@@ -1,0 +1,254 @@
+//! presync's one log: its own lines, Terraform's output, record lines; counted, and with secrets masked.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use crate::transport::summary::{Class, Summary};
+
+/// How every line of our own begins; people and scripts grep for it.
+const PREFIX: &str = "presync: ";
+/// A line of a child is held back until it ends, so that it can be masked whole; one longer than this goes on in pieces.
+const LONGEST_HELD: usize = 64 * 1024;
+/// Shorter values are not masked: they would be found in words.
+const SHORTEST_SECRET: usize = 8;
+/// What stands for a secret.
+const MASK: &[u8] = b"***";
+
+/// The log. Writing never fails for its callers: a reader that has gone must not end an apply half-way.
+pub struct Log {
+    out: Box<dyn Write>,
+    lines: u64,
+    bytes: u64,
+    record: Option<String>,
+    secrets: Vec<Vec<u8>>,
+    held: Vec<u8>,
+    within_line: bool,
+}
+
+impl Log {
+    /// A log on standard output.
+    pub fn to_stdout() -> Log {
+        Log::to(Box::new(io::stdout()))
+    }
+
+    fn to(out: Box<dyn Write>) -> Log {
+        Log {
+            out,
+            lines: 0,
+            bytes: 0,
+            record: None,
+            secrets: Vec::new(),
+            held: Vec::new(),
+            within_line: false,
+        }
+    }
+
+    /// Masks these values from now on, where they have at least eight characters.
+    pub fn mask(&mut self, secrets: Vec<String>) {
+        let secrets = secrets.into_iter().flat_map(|secret| {
+            // A secret of several lines (a key) is met line by line.
+            let lines: Vec<Vec<u8>> = secret.lines().map(|l| l.as_bytes().to_vec()).collect();
+            lines
+        });
+        self.secrets
+            .extend(secrets.filter(|line| line.len() >= SHORTEST_SECRET));
+        // The longer first: a secret that holds another one is masked whole.
+        self.secrets
+            .sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        self.secrets.dedup();
+    }
+
+    /// Writes one line of our own.
+    pub fn say(&mut self, text: impl Display) {
+        let text = text.to_string().replace(['\n', '\r'], " ");
+        self.line(&format!("{PREFIX}{text}"));
+    }
+
+    /// Writes one line of the state backend's.
+    pub fn state_backend(&mut self, text: impl Display) {
+        self.line(&format!("state backend: {text}"));
+    }
+
+    /// Writes record lines.
+    pub fn record(&mut self, lines: &[String], digest: String) {
+        self.end_child();
+        for line in lines {
+            self.write(format!("{line}\n").as_bytes());
+        }
+        self.record = Some(digest);
+    }
+
+    /// Takes output of a child, in pieces of any size. Its lines that begin like ours are indented.
+    pub fn child(&mut self, piece: &[u8]) {
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            self.held.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                self.release(self.held.len());
+            } else if self.held.len() > LONGEST_HELD {
+                // As much stays as a secret could have of its beginning in what goes.
+                let overlap = self.secrets.first().map_or(0, Vec::len);
+                self.release(self.held.len().saturating_sub(overlap));
+            }
+        }
+    }
+
+    /// Ends a child's last line where it did not do so itself.
+    pub fn end_child(&mut self) {
+        if !self.held.is_empty() || self.within_line {
+            self.held.push(b'\n');
+            self.release(self.held.len());
+        }
+    }
+
+    /// What the termination summary says of this log.
+    pub fn summary(&self, class: Class) -> Summary {
+        Summary {
+            presync: Summary::VERSION,
+            class,
+            lines: self.lines,
+            bytes: self.bytes,
+            record: self.record.clone(),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.end_child();
+        let masked = self.masked(text.as_bytes());
+        self.write(&masked);
+        self.write(b"\n");
+    }
+
+    /// Writes the first `length` bytes of what is held; a secret that crosses that border goes with them.
+    fn release(&mut self, length: usize) {
+        let mut length = length;
+        for secret in &self.secrets {
+            let from = length.saturating_sub(secret.len());
+            let window = self.held.get(from..).unwrap_or_default();
+            if let Some(at) = find(window, secret) {
+                length = length.max(from + at + secret.len());
+            }
+        }
+        let rest = self.held.split_off(length.min(self.held.len()));
+        let line = std::mem::replace(&mut self.held, rest);
+        let masked = self.masked(&line);
+        if !self.within_line && masked.starts_with(b"presync") {
+            self.write(b"  ");
+        }
+        self.within_line = !masked.ends_with(b"\n");
+        self.write(&masked);
+    }
+
+    fn masked(&self, line: &[u8]) -> Vec<u8> {
+        let mut line = line.to_vec();
+        for secret in &self.secrets {
+            while let Some(at) = find(&line, secret) {
+                line.splice(at..at + secret.len(), MASK.iter().copied());
+            }
+        }
+        line
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.bytes += bytes.len() as u64;
+        if let Err(error) = self.out.write_all(bytes).and_then(|()| self.out.flush()) {
+            tracing::debug!(%error, "a line of the log was not written");
+        }
+    }
+}
+
+fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
+    text.windows(pattern.len())
+        .position(|window| window == pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn written(work: impl FnOnce(&mut Log)) -> String {
+        let out = Shared::default();
+        let mut log = Log::to(Box::new(out.clone()));
+        work(&mut log);
+        let summary = log.summary(Class::Done);
+        let bytes = out.0.lock().unwrap().clone();
+        assert_eq!(summary.bytes, bytes.len() as u64);
+        assert_eq!(
+            summary.lines,
+            bytes.iter().filter(|b| **b == b'\n').count() as u64
+        );
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_childs_lines_that_begin_like_ours_are_indented_however_they_arrive() {
+        let text = written(|log| {
+            for byte in b"presync: a lie\npresync-record: 1 1/1 x\nfine presync: x\n" {
+                log.child(&[*byte]);
+            }
+            log.child(b"no line end");
+            log.say("true");
+        });
+        assert_eq!(
+            text,
+            "  presync: a lie\n  presync-record: 1 1/1 x\nfine presync: x\nno line end\npresync: true\n"
+        );
+    }
+
+    #[test]
+    fn a_secret_is_masked_wherever_the_line_is_cut_and_in_our_own_lines() {
+        for cut in 0..30 {
+            let text = written(|log| {
+                log.mask(vec!["hunter2hunter2".to_owned(), "short".to_owned()]);
+                let line = b"token=hunter2hunter2, short\n";
+                let cut = cut.min(line.len());
+                log.child(&line[..cut]);
+                log.child(&line[cut..]);
+                log.say("with hunter2hunter2");
+            });
+            assert_eq!(text, "token=***, short\npresync: with ***\n");
+        }
+    }
+
+    #[test]
+    fn a_secret_in_a_line_without_end_is_masked_across_its_pieces() {
+        let secret = "0123456789abcdef";
+        for before in LONGEST_HELD - 20..LONGEST_HELD + 20 {
+            let text = written(|log| {
+                log.mask(vec![secret.to_owned()]);
+                let line = format!("{}{secret}{}", "x".repeat(before), "y".repeat(100));
+                for piece in line.as_bytes().chunks(1000) {
+                    log.child(piece);
+                }
+                log.end_child();
+            });
+            assert!(!text.contains("0123456789"), "{before}");
+            assert_eq!(text.matches("***").count(), 1, "{before}");
+        }
+    }
+
+    #[test]
+    fn every_line_of_a_key_is_masked() {
+        let text = written(|log| {
+            log.mask(vec!["-----BEGIN KEY-----\nabcdefghijkl\n".to_owned()]);
+            log.child(b"abcdefghijkl\n");
+        });
+        assert_eq!(text, "***\n");
+    }
+}

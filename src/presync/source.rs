@@ -1,0 +1,153 @@
+//! The deploy repository at one commit: the app's folder, its Terraform and config folders, and the local modules that
+//! lie outside of them. Nothing else of the repository is fetched.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::git::checkout::{LeftOut, check_out};
+use crate::git::tree::{Clone, Commit, Found, Kind};
+use crate::git::{GitError, Remote};
+use crate::layout::Layout;
+use crate::names::{AppPath, CommitSha, RepoName, StageName};
+use crate::terraform::root::module_sources;
+
+use super::PresyncError;
+
+/// Whose files are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The repository's name, as the state has it.
+    pub repo: &'a RepoName,
+    /// The app's folder.
+    pub path: Option<&'a AppPath>,
+    /// The stage.
+    pub stage: &'a StageName,
+}
+
+/// The files on disk.
+#[derive(Debug)]
+pub struct Source {
+    /// Where the clone's files are.
+    pub root: PathBuf,
+    /// The Terraform folder, as a path in the clone.
+    pub terraform: String,
+    /// The stage's tfvars files, sorted, as paths on disk.
+    pub tfvars: Vec<PathBuf>,
+    /// What was not written, and why.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Fetches the commit and writes out what the hook needs of it, into `files` (made here).
+pub async fn fetch(
+    remote: &Remote,
+    revision: &CommitSha,
+    wanted: Wanted<'_>,
+    layout: &Layout,
+    objects: &Path,
+    files: &Path,
+) -> Result<Source, PresyncError> {
+    let terraform = layout.terraform_dir(wanted.repo, wanted.path);
+    let config = layout.config_dir(wanted.repo, wanted.path, wanted.stage);
+    let mut clone = Clone::init(remote, objects).await?;
+    let commit = clone.commit(revision).await?;
+    if !is_folder(&mut clone, &commit, &terraform).await? {
+        return Err(PresyncError::NoTerraform { folder: terraform });
+    }
+    if !is_folder(&mut clone, &commit, &config).await? {
+        return Err(PresyncError::NoConfig {
+            folder: config,
+            stage: wanted.stage.clone(),
+        });
+    }
+    std::fs::create_dir_all(files).map_err(PresyncError::Clone)?;
+    let mut tree = Checkout {
+        clone,
+        commit,
+        files,
+        written: BTreeSet::new(),
+        left_out: Vec::new(),
+    };
+    // The app's whole folder: a root may read its chart or its config with file().
+    tree.write(wanted.path.map(AppPath::as_str).unwrap_or_default())
+        .await?;
+    tree.write(&terraform).await?;
+    tree.write(&config).await?;
+    let mut folders = BTreeSet::from([terraform.clone()]);
+    let mut seen = BTreeSet::new();
+    while let Some(folder) = folders.pop_first() {
+        if !seen.insert(folder.clone()) {
+            continue;
+        }
+        tree.write(&folder).await?;
+        folders.extend(module_sources(&read_files(&files.join(&folder))?, &folder));
+    }
+    let tfvars = tfvars(layout, &files.join(&config))?;
+    Ok(Source {
+        root: files.to_owned(),
+        terraform,
+        tfvars,
+        left_out: tree.left_out,
+    })
+}
+
+struct Checkout<'a> {
+    clone: Clone<'a>,
+    commit: Commit,
+    files: &'a Path,
+    written: BTreeSet<String>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Checkout<'_> {
+    /// Writes one folder of the commit, unless it or one above it was written before. A folder that is not there is
+    /// nothing to write: Terraform says what it misses.
+    async fn write(&mut self, folder: &str) -> Result<(), GitError> {
+        let above = |done: &String| {
+            done.is_empty() || folder == done || folder.starts_with(&format!("{done}/"))
+        };
+        if self.written.iter().any(above) {
+            return Ok(());
+        }
+        if let Found::Entry(entry) = self.clone.find(&self.commit, folder).await?
+            && entry.kind == Kind::Tree
+        {
+            let left_out = check_out(&mut self.clone, &entry.id, folder, self.files).await?;
+            self.left_out.extend(left_out);
+            self.written.insert(folder.to_owned());
+        }
+        Ok(())
+    }
+}
+
+async fn is_folder(clone: &mut Clone<'_>, commit: &Commit, path: &str) -> Result<bool, GitError> {
+    Ok(matches!(clone.find(commit, path).await?, Found::Entry(entry) if entry.kind == Kind::Tree))
+}
+
+/// The files of one folder with their contents; a folder that is not there has none.
+fn read_files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, PresyncError> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(Vec::new());
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(PresyncError::Clone)?;
+        if entry.path().is_file() {
+            let bytes = std::fs::read(entry.path()).map_err(PresyncError::Clone)?;
+            files.push((entry.file_name().to_string_lossy().into_owned(), bytes));
+        }
+    }
+    Ok(files)
+}
+
+fn tfvars(layout: &Layout, folder: &Path) -> Result<Vec<PathBuf>, PresyncError> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(PresyncError::Clone)? {
+        let entry = entry.map_err(PresyncError::Clone)?;
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| layout.is_tfvars(name)) && entry.path().is_file() {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,380 @@
+//! From an outcome to what a caller sees: the exit code, the result file, and every line that a job prints.
+//! The only room that prints errors.
+
+use std::error::Error;
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::stop::StopSignal;
+use crate::transport::follow::Complete;
+use crate::transport::summary::Class;
+
+/// How a job ended. The numbers are an interface: Jenkinsfiles and scripts branch on them, and the README lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Done, or nothing left to do.
+    Done,
+    /// Something could not be read or written.
+    Failed,
+    /// The command line, the settings or the root's form is wrong.
+    Usage,
+    /// Refused: a guard, a check's findings, a protected resource; or changes under `--fail-on-changes`.
+    Refused,
+    /// The launched run failed.
+    RunFailed,
+    /// What was confirmed, or what a commit was based on, is no longer so.
+    Moved,
+    /// Not confirmed: nothing was destroyed.
+    NotConfirmed,
+    /// The launched run never started.
+    NeverStarted,
+    /// The run ended, but its log is not complete.
+    LogIncomplete,
+    /// The state is locked by someone else.
+    Locked,
+    /// A service did not answer; try again later.
+    Later,
+    /// Stopped by a signal, after cleaning up.
+    Interrupted,
+    /// Stopped by a signal, after cleaning up.
+    Terminated,
+}
+
+impl Outcome {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Outcome::Done => 0,
+            Outcome::Failed => 1,
+            Outcome::Usage => 2,
+            Outcome::Refused => 3,
+            Outcome::RunFailed => 4,
+            Outcome::Moved => 5,
+            Outcome::NotConfirmed => 6,
+            Outcome::NeverStarted => 7,
+            Outcome::LogIncomplete => 8,
+            Outcome::Locked => 9,
+            Outcome::Later => 10,
+            Outcome::Interrupted => 130,
+            Outcome::Terminated => 143,
+        }
+    }
+
+    /// What a run's end means for the job. Where several hold, a stop of the job itself goes first (nothing else was
+    /// waited for), then the lock, then what moved, then the failed run, then the incomplete log.
+    pub fn of_run(
+        class: Option<Class>,
+        complete: &Complete,
+        stopped: Option<StopSignal>,
+    ) -> Outcome {
+        if let Some(signal) = stopped {
+            return Outcome::of_stop(signal);
+        }
+        match (class, complete) {
+            (Some(Class::Locked), _) => Outcome::Locked,
+            (Some(Class::Moved), _) => Outcome::Moved,
+            (Some(Class::Terraform | Class::Stopped) | None, _) => Outcome::RunFailed,
+            (Some(Class::Failed), _) => Outcome::Failed,
+            (Some(Class::Usage), _) => Outcome::Usage,
+            (Some(Class::Refused), _) => Outcome::Refused,
+            (Some(Class::Later), _) => Outcome::Later,
+            (Some(Class::Done), Complete::No(_)) => Outcome::LogIncomplete,
+            (Some(Class::Done), Complete::Yes) => Outcome::Done,
+        }
+    }
+
+    /// The code that a shell gives to a program that died of this signal.
+    pub fn of_stop(signal: StopSignal) -> Outcome {
+        match signal {
+            StopSignal::Int => Outcome::Interrupted,
+            StopSignal::Term => Outcome::Terminated,
+        }
+    }
+}
+
+/// A job's failure: what it means for the exit code, and why.
+#[derive(Debug)]
+pub struct Failure {
+    outcome: Outcome,
+    error: Box<dyn Error>,
+}
+
+impl Failure {
+    /// A failure with the outcome that its room gave it.
+    pub fn new(outcome: Outcome, error: impl Error + 'static) -> Failure {
+        Failure {
+            outcome,
+            error: Box::new(error),
+        }
+    }
+
+    /// INT and TERM cannot be caught, so a stop could not be passed on: nothing is started.
+    pub fn no_signals(error: io::Error) -> Failure {
+        Failure::new(Outcome::Failed, SignalsError(error))
+    }
+
+    /// What it means for the exit code.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// The error and its causes on one line.
+    pub fn message(&self) -> String {
+        one_line(self.error.as_ref())
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the stop signals could not be caught")]
+struct SignalsError(#[source] io::Error);
+
+/// A file that a job was told to write.
+#[derive(Debug, thiserror::Error)]
+#[error("{} could not be written", file.display())]
+pub struct OutputError {
+    file: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+/// Runs a job's or presync's future on this thread. (A parent-death signal is bound to the thread that started the child,
+/// so there is no other one that could end earlier.)
+pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(runtime.block_on(future))
+}
+
+/// Runs a job to its exit code, and prints the failure where it did not end with an outcome.
+pub fn job(program: &str, work: impl Future<Output = Result<Outcome, Failure>>) -> ExitCode {
+    let end = block_on(work).unwrap_or_else(|error| Err(Failure::no_signals(error)));
+    let outcome = end.unwrap_or_else(|error| {
+        failure(program, &error);
+        error.outcome
+    });
+    ExitCode::from(outcome.code())
+}
+
+/// Prints what a job has to say about itself: stderr, one line.
+pub fn note(text: impl Display) {
+    to_stderr(&format!("{text}\n"));
+}
+
+/// Prints one of the lines that say what is worked on.
+pub fn heading(name: &str, text: impl Display) {
+    to_stderr(&format!("{name:<13}{text}\n"));
+}
+
+/// Prints a failure with its causes, one a line.
+pub fn failure(program: &str, failure: &Failure) {
+    let mut text = format!("{program}: {}\n", failure.error);
+    for cause in causes(failure.error.as_ref()) {
+        text.push_str(&format!("  because: {cause}\n"));
+    }
+    to_stderr(&text);
+}
+
+/// What clap has to say: an error of the command line, or the help that was asked for.
+pub fn arguments(error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    if error.use_stderr() {
+        to_stderr(&text.to_string());
+        return ExitCode::from(Outcome::Usage.code());
+    }
+    match io::stdout().write_all(text.to_string().as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(Outcome::Failed.code()),
+    }
+}
+
+/// A program that was to take this process's place could not be started.
+pub fn child_did_not_start(program: &OsStr, error: &io::Error) {
+    to_stderr(&format!(
+        "{} could not be started: {error}\n",
+        program.display()
+    ));
+}
+
+/// An error and its causes joined on one line.
+pub fn one_line(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    for cause in causes(error) {
+        text.push_str(": ");
+        text.push_str(&cause);
+    }
+    text
+}
+
+/// The causes of an error, without those whose text the one above already ends with: some libraries repeat theirs.
+fn causes(error: &dyn Error) -> Vec<String> {
+    let mut above = error.to_string();
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if !above.ends_with(&text) {
+            causes.push(text.clone());
+        }
+        above = text;
+        next = cause.source();
+    }
+    causes
+}
+
+/// Standard error may be closed; nobody could be told of that.
+fn to_stderr(text: &str) {
+    let clean: String = text
+        .chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' && c != '\t' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect();
+    if let Err(error) = io::stderr().write_all(clean.as_bytes()) {
+        tracing::trace!(%error, "standard error is closed");
+    }
+}
+
+/// Where a followed log goes: standard output, and a file where one was named.
+pub struct Shown {
+    file: Option<(PathBuf, File)>,
+}
+
+impl Shown {
+    /// Opens `file` before anything is started, so that a wrong path costs no run.
+    pub fn open(file: Option<&Path>) -> Result<Shown, OutputError> {
+        let file = match file {
+            None => None,
+            Some(path) => {
+                let file = File::create(path).map_err(|source| OutputError {
+                    file: path.to_owned(),
+                    source,
+                })?;
+                Some((path.to_owned(), file))
+            }
+        };
+        Ok(Shown { file })
+    }
+
+    /// Shows a piece of a log at once.
+    pub fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(piece)?;
+        out.flush()?;
+        match &mut self.file {
+            None => Ok(()),
+            Some((path, file)) => file
+                .write_all(piece)
+                .map_err(|e| io::Error::other(format!("{}: {e}", path.display()))),
+        }
+    }
+}
+
+/// Writes a result as JSON, whole or not at all: to a file beside it first, which then takes its name.
+pub fn write_result(file: &Path, result: &impl Serialize) -> Result<(), OutputError> {
+    let failed = |source| OutputError {
+        file: file.to_owned(),
+        source,
+    };
+    let mut json = serde_json::to_vec_pretty(result).map_err(|e| failed(io::Error::other(e)))?;
+    json.push(b'\n');
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    // 0666 less the umask, as any other file that a program is told to write.
+    let mut beside = tempfile::Builder::new()
+        .permissions(std::fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    beside.write_all(&json).map_err(failed)?;
+    beside.persist(file).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+/// Debug lines on standard error, for `-v`.
+pub fn verbose() {
+    // Only the first call of a process can succeed, and there is only one.
+    let _set = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::DEBUG)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .without_time()
+        .try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Level {
+        text: &'static str,
+        #[source]
+        source: Option<Box<Level>>,
+    }
+
+    fn chain(texts: &[&'static str]) -> Level {
+        let mut levels = texts.iter().rev();
+        let mut error = Level {
+            text: levels.next().unwrap(),
+            source: None,
+        };
+        for text in levels {
+            error = Level {
+                text,
+                source: Some(Box::new(error)),
+            };
+        }
+        error
+    }
+
+    #[test]
+    fn every_cause_is_told_once_even_where_a_library_repeats_it() {
+        assert_eq!(
+            one_line(&chain(&["a failed", "b failed: c", "c"])),
+            "a failed: b failed: c"
+        );
+        assert_eq!(one_line(&chain(&["a", "b", "c"])), "a: b: c");
+    }
+
+    #[test]
+    fn where_several_hold_the_lock_goes_before_the_move_the_failed_run_and_the_incomplete_log() {
+        let cut = Complete::No("cut".to_owned());
+        let of = |class| Outcome::of_run(Some(class), &cut, None).code();
+        assert_eq!(
+            [Class::Locked, Class::Moved, Class::Terraform, Class::Done].map(of),
+            [9, 5, 4, 8]
+        );
+        let whole = Outcome::of_run(Some(Class::Done), &Complete::Yes, None);
+        assert_eq!(whole.code(), 0);
+        let killed = Outcome::of_run(None, &cut, None);
+        assert_eq!(killed.code(), 4);
+        let stopped = Outcome::of_run(Some(Class::Stopped), &cut, Some(StopSignal::Int));
+        assert_eq!(stopped.code(), 130);
+    }
+
+    #[test]
+    fn a_result_replaces_the_file_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("result.json");
+        std::fs::write(&file, "old").unwrap();
+        write_result(&file, &vec![1, 2]).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "[\n  1,\n  2\n]\n");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,135 @@
+//! Private working folders: 0700, removed on every ending. What a KILL leaves is removed by the next program of ours.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// How the folders' names begin, so that leftovers are recognised.
+const PREFIX: &str = "stagewright-";
+/// Held locked by the owner for as long as it lives; the system drops the lock however the owner ends.
+const LOCK: &str = ".owner";
+
+/// A private folder could not be had.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no private working folder could be made in {}: make it writable, or set TMPDIR to a folder that is",
+    folder.display()
+)]
+pub struct ScratchError {
+    folder: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+/// A private folder. Dropping it removes it with all that it holds.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+    _owner: File,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.folder) {
+            tracing::warn!(%error, folder = %self.folder.display(), "a private working folder stays");
+        }
+    }
+}
+
+impl Scratch {
+    /// Makes a folder (0700) below the system's temporary folder (`TMPDIR`), after removing what killed runs left there.
+    pub fn new() -> Result<Scratch, ScratchError> {
+        let parent = std::env::temp_dir();
+        sweep_in(&parent);
+        let failed = |source| ScratchError {
+            folder: parent.clone(),
+            source,
+        };
+        // Under another name until its lock is held: a folder that a sweep can see is never without its owner.
+        let unowned = tempfile::Builder::new()
+            .prefix(".stagewright-")
+            .permissions(std::fs::Permissions::from_mode(0o700))
+            .tempdir_in(&parent)
+            .map_err(failed)?;
+        let owner = File::create_new(unowned.path().join(LOCK)).map_err(failed)?;
+        owner.try_lock().map_err(|e| failed(io::Error::other(e)))?;
+        let name = unowned.path().file_name().unwrap_or_default();
+        let name = name.to_string_lossy();
+        let folder = parent.join(name.trim_start_matches('.'));
+        std::fs::rename(unowned.path(), &folder).map_err(failed)?;
+        // It has moved: nothing is left for the guard to remove under the first name.
+        let _first_name = unowned.keep();
+        Ok(Scratch {
+            folder,
+            _owner: owner,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// Removes the working folders of programs that were killed.
+pub fn sweep() {
+    sweep_in(&std::env::temp_dir());
+}
+
+fn sweep_in(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else {
+        return; // what is wrong with the folder is said by whoever needs one in it
+    };
+    let me = rustix::process::geteuid().as_raw();
+    for entry in entries.flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == me);
+        if ours && is_abandoned(&entry.path()) {
+            tracing::debug!(folder = %entry.path().display(), "removing what a killed run left");
+            if let Err(error) = std::fs::remove_dir_all(entry.path()) {
+                tracing::debug!(%error, "it stays");
+            }
+        }
+    }
+}
+
+/// A folder whose lock can be had has no living owner. One without a lock file is being made this moment, or is not ours.
+fn is_abandoned(folder: &Path) -> bool {
+    File::open(folder.join(LOCK)).is_ok_and(|lock| match lock.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_owners_folder_is_swept_and_a_living_ones_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let living = parent.path().join("stagewright-living");
+        let dead = parent.path().join("stagewright-dead");
+        let foreign = parent.path().join("stagewright-foreign");
+        for folder in [&living, &dead, &foreign] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        std::fs::write(dead.join(LOCK), "").unwrap();
+        let held = File::create(living.join(LOCK)).unwrap();
+        held.try_lock().unwrap();
+        sweep_in(parent.path());
+        assert!(living.exists());
+        assert!(foreign.exists());
+        assert!(!dead.exists());
+    }
+
+    #[test]
+    fn a_folder_is_private_and_gone_when_dropped() {
+        let scratch = Scratch::new().unwrap();
+        let path = scratch.path().to_owned();
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        drop(scratch);
+        assert!(!path.exists());
+    }
+}

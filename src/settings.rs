@@ -1,0 +1,386 @@
+//! `stagewright.yaml`: the estate that a job works on.
+
+mod file;
+
+use std::path::{Path, PathBuf};
+
+use crate::layout::Layout;
+use crate::names::{BranchName, Namespace, OwnerName, RepoName, RepoUrl};
+use crate::yaml::{self, Node, Place, YamlError};
+
+/// The settings of one estate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The file that they were read from, as it was given.
+    pub file: PathBuf,
+    /// Where repositories are.
+    pub forge: ForgeSettings,
+    /// Where the registry is.
+    pub registry: RegistrySettings,
+    /// Where Terraform's states are.
+    pub state: StateSettings,
+    /// What runs presync.
+    pub runner: RunnerSettings,
+    /// Which Terraform is run.
+    pub terraform: TerraformSettings,
+    /// What a plan may do.
+    pub plan: PlanSettings,
+    /// The estate's paths and names.
+    pub layout: Layout,
+}
+
+/// Where repositories are found by their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForgeSettings {
+    /// Bare repositories in one folder, or below one URL, reached by git alone.
+    Git {
+        /// The folder or URL below which `<name>.git` lies.
+        root: RepoUrl,
+        /// The URL by which the registry knows the same repositories, when it is another one.
+        known_as: Option<RepoUrl>,
+    },
+    /// GitHub, or a GitHub Enterprise server.
+    GitHub {
+        /// The account that owns the repositories.
+        owner: OwnerName,
+        /// Where git reaches them; `https://github.com` when not set.
+        url: RepoUrl,
+        /// Where the REST API is; `https://api.github.com` when not set. It has no slash at its end.
+        api: String,
+    },
+}
+
+/// Where the registry is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistrySettings {
+    /// The repository.
+    pub repo: RepoName,
+    /// The file in it; `releases/values.yaml` when not set.
+    pub file: String,
+    /// The branch; `main` when not set.
+    pub branch: BranchName,
+}
+
+/// Where Terraform's states are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateSettings {
+    /// The repository.
+    pub source: StateSource,
+    /// The branch; `main` when not set.
+    pub branch: BranchName,
+    /// The folder in it that holds the states, with no slash at either end; `argocd` when not set, and it may be empty.
+    pub prefix: String,
+}
+
+/// How the state repository is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateSource {
+    /// One of the forge's repositories.
+    Repo(RepoName),
+    /// A repository anywhere.
+    Url(RepoUrl),
+}
+
+/// What runs presync.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunnerSettings {
+    /// A child process on this machine.
+    Local {
+        /// The age key with which `sops` opens sealed states.
+        sops_age_key_file: Option<PathBuf>,
+    },
+    /// A Job in a Kubernetes cluster.
+    Kubernetes {
+        /// The context of the kubeconfig; without it only the pod's own account is used.
+        context: Option<String>,
+        /// The namespace of the Job.
+        namespace: Namespace,
+        /// The image that holds presync.
+        image: String,
+        /// The Job's service account.
+        service_account: String,
+        /// The Secret with the credentials, handed to the Job as environment.
+        secret: String,
+    },
+}
+
+/// Which Terraform is run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TerraformSettings {
+    /// The program; without it `terraform` or `tofu` is looked for on the PATH.
+    pub program: Option<PathBuf>,
+}
+
+/// What a plan may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanSettings {
+    /// Whether a commit may be planned that the tracked branch does not hold; false when not set.
+    pub allow_unmerged: bool,
+}
+
+/// How the settings file came to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingsOrigin {
+    /// By `--settings`.
+    Flag,
+    /// By `STAGEWRIGHT_SETTINGS`.
+    Environment,
+    /// It lay in the working folder. Such a file may have come with a repository, so it may not name programs to run.
+    WorkingFolder,
+    /// It belongs to the sandbox.
+    Sandbox,
+}
+
+/// Why settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// There is no such file.
+    #[error(
+        "there is no settings file {file:?}; settings are read from the file given by --settings, else from the one named in STAGEWRIGHT_SETTINGS, else from stagewright.yaml in the working folder"
+    )]
+    Missing {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("the settings file {file:?} cannot be read")]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It is not the YAML that we read.
+    #[error("{}:{}: {fault}", file.display(), fault.place())]
+    Yaml {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        fault: YamlError,
+    },
+    /// A key or a value is wrong.
+    #[error("{}:{place}: {sentence}", file.display())]
+    Value {
+        /// The file.
+        file: PathBuf,
+        /// Where it is.
+        place: Place,
+        /// The sentence, which names the key.
+        sentence: String,
+    },
+}
+
+impl Settings {
+    /// Reads a settings file. Relative folders and files in it are taken from the folder that it lies in.
+    ///
+    /// # Errors
+    /// When the file is missing, is no YAML, has an unknown or doubled key or a wrong value, or names a program to
+    /// run although it was merely found in the working folder.
+    pub fn load(file: &Path, origin: SettingsOrigin) -> Result<Self, SettingsError> {
+        let bytes = std::fs::read(file).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => SettingsError::Missing {
+                file: file.to_owned(),
+            },
+            _ => SettingsError::Unreadable {
+                file: file.to_owned(),
+                source,
+            },
+        })?;
+        let folder = std::path::absolute(file)
+            .map(|path| path.parent().map(Path::to_owned).unwrap_or(path))
+            .map_err(|source| SettingsError::Unreadable {
+                file: file.to_owned(),
+                source,
+            })?;
+        let yaml_error = |fault| SettingsError::Yaml {
+            file: file.to_owned(),
+            fault,
+        };
+        let text = yaml::utf8(&bytes).map_err(yaml_error)?;
+        let tree = yaml::parse(text).map_err(yaml_error)?;
+        Document {
+            file,
+            folder: &folder,
+            tree: &tree,
+        }
+        .read(text, origin)
+    }
+}
+
+/// A settings file that is known to be one sound YAML document.
+struct Document<'a> {
+    file: &'a Path,
+    /// The folder it lies in, absolute.
+    folder: &'a Path,
+    tree: &'a Node,
+}
+
+impl Document<'_> {
+    fn read(&self, text: &str, origin: SettingsOrigin) -> Result<Settings, SettingsError> {
+        if self.tree.is_null() {
+            return Err(self.wrong(
+                &[],
+                "the file is empty; it needs the keys forge, registry, state and runner",
+            ));
+        }
+        let raw: file::Settings =
+            serde_yaml::from_str(text).map_err(|error| self.unreadable(&error))?;
+        let program = raw.terraform.program;
+        if program.is_some() && origin == SettingsOrigin::WorkingFolder {
+            return Err(self.wrong(
+                &["terraform", "program"],
+                "terraform.program names a program to run, and this file was merely found in the working folder; hand it over by --settings",
+            ));
+        }
+        Ok(Settings {
+            file: self.file.to_owned(),
+            forge: self.forge(raw.forge)?,
+            registry: RegistrySettings {
+                repo: raw.registry.repo,
+                file: raw.registry.file,
+                branch: raw.registry.branch,
+            },
+            state: StateSettings {
+                source: self.state_source(raw.state.repo, raw.state.url)?,
+                branch: raw.state.branch,
+                prefix: raw.state.prefix,
+            },
+            runner: self.runner(raw.runner),
+            terraform: TerraformSettings {
+                program: program.map(|program| self.program(program)),
+            },
+            plan: PlanSettings {
+                allow_unmerged: raw.plan.allow_unmerged,
+            },
+            layout: raw.layout,
+        })
+    }
+
+    fn forge(&self, raw: file::Forge) -> Result<ForgeSettings, SettingsError> {
+        match (raw.git, raw.github) {
+            (Some(git), None) => Ok(ForgeSettings::Git {
+                root: self.root(&git.root)?,
+                known_as: git.known_as,
+            }),
+            (None, Some(github)) => Ok(ForgeSettings::GitHub {
+                owner: github.owner,
+                url: github.url,
+                api: github.api,
+            }),
+            (None, None) => Err(self.wrong(
+                &["forge"],
+                "forge is empty; it takes one of the keys git and github",
+            )),
+            (Some(_), Some(_)) => Err(self.wrong(
+                &["forge"],
+                "forge has both git and github; keep one of them",
+            )),
+        }
+    }
+
+    fn state_source(
+        &self,
+        repo: Option<RepoName>,
+        url: Option<RepoUrl>,
+    ) -> Result<StateSource, SettingsError> {
+        match (repo, url) {
+            (Some(repo), None) => Ok(StateSource::Repo(repo)),
+            (None, Some(url)) => Ok(StateSource::Url(url)),
+            (None, None) => Err(self.wrong(
+                &["state"],
+                "state names no repository; it takes one of the keys repo (a name on the forge) and url",
+            )),
+            (Some(_), Some(_)) => Err(self.wrong(
+                &["state"],
+                "state has both repo and url; keep one of them",
+            )),
+        }
+    }
+
+    fn runner(&self, raw: file::Runner) -> RunnerSettings {
+        match raw {
+            file::Runner::Local(local) => RunnerSettings::Local {
+                sops_age_key_file: local.sops_age_key_file.map(|path| self.folder.join(path)),
+            },
+            file::Runner::Kubernetes(kubernetes) => RunnerSettings::Kubernetes {
+                context: kubernetes.context,
+                namespace: kubernetes.namespace,
+                image: kubernetes.image,
+                service_account: kubernetes.service_account,
+                secret: kubernetes.secret,
+            },
+        }
+    }
+
+    /// A bare name is looked for on the PATH when it is run; a path is taken from the settings' folder.
+    fn program(&self, program: PathBuf) -> PathBuf {
+        if program.components().count() > 1 {
+            self.folder.join(program)
+        } else {
+            program
+        }
+    }
+
+    /// A URL as it is, a folder as an absolute one. A colon before the first slash makes a URL, as git has it.
+    fn root(&self, text: &str) -> Result<RepoUrl, SettingsError> {
+        let first = text.split('/').next().unwrap_or_default();
+        let parsed = if first.contains(':') {
+            text.parse()
+        } else {
+            let folder = file::without_dots(&self.folder.join(text));
+            match folder.to_str() {
+                Some(folder) => folder.parse(),
+                None => {
+                    return Err(self.wrong(
+                        &["forge", "git", "root"],
+                        "the folder forge.git.root has a name that is not UTF-8; rename it",
+                    ));
+                }
+            }
+        };
+        parsed.map_err(|error: crate::names::NameError| {
+            self.wrong(
+                &["forge", "git", "root"],
+                &format!("forge.git.root: {error}"),
+            )
+        })
+    }
+
+    /// An error at the deepest of the keys that the file has.
+    fn wrong(&self, keys: &[&str], sentence: &str) -> SettingsError {
+        let mut node = self.tree;
+        for key in keys {
+            node = node.get(key).unwrap_or(node);
+        }
+        SettingsError::Value {
+            file: self.file.to_owned(),
+            place: node.place(),
+            sentence: sentence.to_owned(),
+        }
+    }
+
+    /// The place goes before the sentence, as in every other error about a file; the parser has it at the end.
+    fn unreadable(&self, error: &serde_yaml::Error) -> SettingsError {
+        let text = error.to_string();
+        let (place, sentence) = match error.location() {
+            Some(at) => {
+                let end = format!(" at line {} column {}", at.line(), at.column());
+                let place = Place {
+                    line: at.line(),
+                    column: at.column(),
+                };
+                (place, text.strip_suffix(&end).unwrap_or(&text))
+            }
+            None => (Place::START, text.as_str()),
+        };
+        SettingsError::Value {
+            file: self.file.to_owned(),
+            place,
+            sentence: sentence.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,263 @@
+//! The shape of the file, as serde reads it.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::layout::Layout;
+use crate::names::{
+    BranchName, NameError, Namespace, OwnerName, RepoName, RepoUrl, StateKey, from_text,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    pub(super) forge: Forge,
+    pub(super) registry: Registry,
+    pub(super) state: State,
+    pub(super) runner: Runner,
+    #[serde(default)]
+    pub(super) terraform: Terraform,
+    #[serde(default)]
+    pub(super) plan: Plan,
+    #[serde(default)]
+    pub(super) layout: Layout,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Forge {
+    pub(super) git: Option<GitForge>,
+    pub(super) github: Option<GitHubForge>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GitForge {
+    pub(super) root: String,
+    pub(super) known_as: Option<RepoUrl>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GitHubForge {
+    pub(super) owner: OwnerName,
+    #[serde(default = "RepoUrl::github")]
+    pub(super) url: RepoUrl,
+    #[serde(default = "github_api", deserialize_with = "api_url")]
+    pub(super) api: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Registry {
+    pub(super) repo: RepoName,
+    #[serde(default = "registry_file", deserialize_with = "file_in_repository")]
+    pub(super) file: String,
+    #[serde(default = "BranchName::main")]
+    pub(super) branch: BranchName,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct State {
+    pub(super) repo: Option<RepoName>,
+    pub(super) url: Option<RepoUrl>,
+    #[serde(default = "BranchName::main")]
+    pub(super) branch: BranchName,
+    #[serde(default = "state_prefix", deserialize_with = "prefix")]
+    pub(super) prefix: String,
+}
+
+/// `local`, or a mapping with one key.
+pub(super) enum Runner {
+    Local(Local),
+    Kubernetes(Kubernetes),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Local {
+    pub(super) sops_age_key_file: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Kubernetes {
+    pub(super) context: Option<String>,
+    pub(super) namespace: Namespace,
+    #[serde(deserialize_with = "image")]
+    pub(super) image: String,
+    #[serde(deserialize_with = "object_name")]
+    pub(super) service_account: String,
+    #[serde(deserialize_with = "object_name")]
+    pub(super) secret: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Terraform {
+    pub(super) program: Option<PathBuf>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Plan {
+    pub(super) allow_unmerged: bool,
+}
+
+impl<'de> Deserialize<'de> for Runner {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RunnerVisitor)
+    }
+}
+
+struct RunnerVisitor;
+
+impl<'de> Visitor<'de> for RunnerVisitor {
+    type Value = Runner;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("local, or a mapping with the key local or kubernetes")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Runner, E> {
+        match text {
+            "local" => Ok(Runner::Local(Local::default())),
+            "kubernetes" => Err(E::custom(
+                "the runner kubernetes needs its keys below it: namespace, image, service_account and secret",
+            )),
+            other => Err(E::custom(format!(
+                "unknown runner {other:?}; known are local and kubernetes"
+            ))),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Runner, A::Error> {
+        let one = "runner takes one of the keys local and kubernetes";
+        let Some(key) = map.next_key::<String>()? else {
+            return Err(A::Error::custom(one));
+        };
+        let runner = match key.as_str() {
+            "local" => Runner::Local(map.next_value::<Option<Local>>()?.unwrap_or_default()),
+            "kubernetes" => Runner::Kubernetes(map.next_value()?),
+            other => {
+                return Err(A::Error::custom(format!(
+                    "unknown runner {other:?}; known are local and kubernetes"
+                )));
+            }
+        };
+        match map.next_key::<String>()? {
+            Some(second) => Err(A::Error::custom(format!(
+                "{one}, and {second:?} stands beside {key:?}"
+            ))),
+            None => Ok(runner),
+        }
+    }
+}
+
+fn github_api() -> String {
+    "https://api.github.com".to_owned()
+}
+
+fn registry_file() -> String {
+    "releases/values.yaml".to_owned()
+}
+
+fn state_prefix() -> String {
+    "argocd".to_owned()
+}
+
+fn api_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    from_text(deserializer, |text| {
+        let url: RepoUrl = text.parse().map_err(|error: NameError| error.to_string())?;
+        match url.host_scope() {
+            Some(_) => Ok(url.as_str().trim_end_matches('/').to_owned()),
+            None => Err(format!(
+                "the address {:?} of the API must be an https:// or http:// URL",
+                url.as_str()
+            )),
+        }
+    })
+}
+
+fn file_in_repository<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    from_text(deserializer, |text| {
+        let stays = !text.starts_with('-')
+            && !text.chars().any(|c| c.is_control() || c == '\\')
+            && text
+                .split('/')
+                .all(|segment| !matches!(segment, "" | "." | ".." | ".git"));
+        if stays {
+            Ok(text.to_owned())
+        } else {
+            Err(format!(
+                "the path {text:?} must be a file in the repository: relative, without \".\", \"..\", \".git\" or empty segments"
+            ))
+        }
+    })
+}
+
+/// A prefix is one or more whole segments of a state key, or nothing.
+fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    from_text(deserializer, |text| {
+        if text.is_empty() {
+            return Ok(String::new());
+        }
+        text.parse().map(|key: StateKey| key.to_string())
+    })
+}
+
+fn image<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    from_text(deserializer, |text| {
+        let sound = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[')
+            && text.chars().all(|c| c.is_ascii_graphic());
+        if sound {
+            Ok(text.to_owned())
+        } else {
+            Err(format!(
+                "the image {text:?} must be a reference such as registry.example.org/presync:1"
+            ))
+        }
+    })
+}
+
+/// The name of a service account or Secret: a DNS subdomain
+/// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names>).
+fn object_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    from_text(deserializer, |text| {
+        let sound = text.len() <= 253
+            && text.split('.').all(|label| {
+                !label.is_empty()
+                    && !label.starts_with('-')
+                    && !label.ends_with('-')
+                    && label
+                        .chars()
+                        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            });
+        if sound {
+            Ok(text.to_owned())
+        } else {
+            Err(format!(
+                "the object name {text:?} must be of the characters a-z, 0-9, \"-\" and \".\", at most 253, as Kubernetes demands"
+            ))
+        }
+    })
+}
+
+/// The path with `.` and `..` taken out by their text.
+pub(super) fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}

@@ -1,0 +1,306 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("examples/settings")
+        .join(name)
+}
+
+/// Reads the text as a settings file of a folder of its own, and gives the error without that folder.
+fn read(text: &str, origin: SettingsOrigin) -> Result<Settings, String> {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let folder = std::env::temp_dir().join(format!(
+        "settings-{}-{}",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    ));
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("stagewright.yaml");
+    std::fs::write(&file, text).unwrap();
+    let settings = Settings::load(&file, origin);
+    std::fs::remove_dir_all(&folder).unwrap();
+    settings.map_err(|error| {
+        error
+            .to_string()
+            .replace(&format!("{}/", folder.display()), "")
+    })
+}
+
+fn error(text: &str) -> String {
+    read(text, SettingsOrigin::Flag).unwrap_err()
+}
+
+const SOUND: &str = "forge: {git: {root: git}}\nregistry: {repo: ArgoCDDeploy}\nstate: {repo: TerraformState}\nrunner: local\n";
+
+#[test]
+fn the_sample_for_github_and_kubernetes_has_the_defaults() {
+    let settings = Settings::load(
+        &sample("github-kubernetes.yaml"),
+        SettingsOrigin::WorkingFolder,
+    )
+    .unwrap();
+    assert_eq!(
+        settings.forge,
+        ForgeSettings::GitHub {
+            owner: "example".parse().unwrap(),
+            url: "https://github.com".parse().unwrap(),
+            api: "https://api.github.com".to_owned(),
+        }
+    );
+    assert_eq!(settings.registry.repo.as_str(), "ArgoCDDeploy");
+    assert_eq!(settings.registry.file, "releases/values.yaml");
+    assert_eq!(settings.registry.branch.as_str(), "main");
+    assert_eq!(
+        settings.state.source,
+        StateSource::Repo("TerraformState".parse().unwrap())
+    );
+    assert_eq!(settings.state.branch.as_str(), "main");
+    assert_eq!(settings.state.prefix, "argocd");
+    assert_eq!(
+        settings.runner,
+        RunnerSettings::Kubernetes {
+            context: None,
+            namespace: "argocd-hooks".parse().unwrap(),
+            image: "registry.example.org/presync:1".to_owned(),
+            service_account: "presync".to_owned(),
+            secret: "presync-credentials".to_owned(),
+        }
+    );
+    assert_eq!(settings.terraform.program, None);
+    assert!(!settings.plan.allow_unmerged);
+    assert_eq!(settings.layout, Layout::default());
+}
+
+#[test]
+fn the_sample_for_plain_git_is_relative_to_its_folder() {
+    let file = sample("plain-git.yaml");
+    let settings = Settings::load(&file, SettingsOrigin::WorkingFolder).unwrap();
+    let folder = file.parent().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(
+        settings.forge,
+        ForgeSettings::Git {
+            root: format!("{folder}/git").parse().unwrap(),
+            known_as: Some("https://github.com/example".parse().unwrap()),
+        }
+    );
+    assert_eq!(
+        settings.runner,
+        RunnerSettings::Local {
+            sops_age_key_file: Some(PathBuf::from(format!("{folder}/age.key")))
+        }
+    );
+    assert_eq!(settings.file, file);
+}
+
+#[test]
+fn the_sample_of_another_layout_differs_in_every_key() {
+    let file = sample("other-layout.yaml");
+    let settings = Settings::load(&file, SettingsOrigin::Flag).unwrap();
+    assert_eq!(
+        settings.forge,
+        ForgeSettings::GitHub {
+            owner: "example-org".parse().unwrap(),
+            url: "https://github.example.org".parse().unwrap(),
+            api: "https://github.example.org/api/v3".to_owned(),
+        }
+    );
+    assert_eq!(settings.registry.repo.as_str(), "Estate");
+    assert_eq!(settings.registry.file, "clusters/live/apps.yaml");
+    assert_eq!(settings.registry.branch.as_str(), "live");
+    assert_eq!(
+        settings.state.source,
+        StateSource::Url(
+            "ssh://git@git.example.org:2222/infra/states.git"
+                .parse()
+                .unwrap()
+        )
+    );
+    assert_eq!(settings.state.branch.as_str(), "states");
+    assert_eq!(settings.state.prefix, "tf/live");
+    assert_eq!(
+        settings.runner,
+        RunnerSettings::Kubernetes {
+            context: Some("live-admin".to_owned()),
+            namespace: "terraform-runs".parse().unwrap(),
+            image: "registry.example.org/infra/presync:2.4".to_owned(),
+            service_account: "terraform".to_owned(),
+            secret: "terraform-env".to_owned(),
+        }
+    );
+    assert_eq!(
+        settings.terraform.program,
+        Some(file.parent().unwrap().join("bin/tofu"))
+    );
+    assert!(settings.plan.allow_unmerged);
+    let layout = &settings.layout;
+    let (repo, path, stage) = (
+        "Estate".parse().unwrap(),
+        "web".parse().unwrap(),
+        "prd".parse().unwrap(),
+    );
+    assert_eq!(layout.terraform_dir(&repo, Some(&path)), "infra/web/tf");
+    assert_eq!(layout.terraform_dir(&repo, None), "infra/tf");
+    assert_eq!(
+        layout.config_dir(&repo, Some(&path), &stage),
+        "infra/web/stages/prd"
+    );
+    assert!(layout.is_tfvars("x.auto.tfvars"));
+    assert!(!layout.is_tfvars("x.tfvars"));
+    assert_eq!(
+        layout
+            .state_key(&settings.state.prefix, &repo, Some(&path), &stage)
+            .unwrap()
+            .as_str(),
+        "tf/live/prd/Estate/web/state.json"
+    );
+    assert_eq!(
+        layout
+            .namespace(&"web".parse().unwrap(), &stage)
+            .unwrap()
+            .as_str(),
+        "prd-web-ns"
+    );
+    let parameters = layout.hook_parameters();
+    assert_eq!(parameters.repo, "presync.repoURL");
+    assert_eq!(parameters.revision, "presync.commit");
+    assert_eq!(parameters.stage, "presync.environment");
+    assert_eq!(parameters.namespace, "presync.targetNamespace");
+    assert_eq!(parameters.path, "presync.directory");
+    let others: serde_json::Value = serde_json::from_str(&layout.to_json()).unwrap();
+    let defaults: serde_json::Value = serde_json::from_str(&Layout::default().to_json()).unwrap();
+    for (key, value) in defaults.as_object().unwrap() {
+        assert_ne!(&others[key], value, "{key}");
+    }
+}
+
+#[test]
+fn a_program_is_not_taken_from_a_file_that_was_merely_found() {
+    let text = format!("{SOUND}terraform:\n  program: tofu\n");
+    assert_eq!(
+        read(&text, SettingsOrigin::WorkingFolder).unwrap_err(),
+        "stagewright.yaml:6:12: terraform.program names a program to run, and this file was merely found in the working folder; hand it over by --settings"
+    );
+    for origin in [
+        SettingsOrigin::Flag,
+        SettingsOrigin::Environment,
+        SettingsOrigin::Sandbox,
+    ] {
+        let settings = read(&text, origin).unwrap();
+        assert_eq!(settings.terraform.program, Some(PathBuf::from("tofu")));
+    }
+}
+
+#[test]
+fn an_empty_file_says_which_keys_are_needed() {
+    assert_eq!(
+        error("# nothing\n"),
+        "stagewright.yaml:1:1: the file is empty; it needs the keys forge, registry, state and runner"
+    );
+}
+
+#[test]
+fn a_missing_file_says_where_settings_are_looked_for() {
+    let error =
+        Settings::load(Path::new("/nowhere/stagewright.yaml"), SettingsOrigin::Flag).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no settings file \"/nowhere/stagewright.yaml\"; settings are read from the file given by --settings, else from the one named in STAGEWRIGHT_SETTINGS, else from stagewright.yaml in the working folder"
+    );
+}
+
+#[test]
+fn faults_name_file_line_and_column() {
+    for (text, said) in [
+        (
+            SOUND.replace("root: git", "root: git, foz: x"),
+            "1:26: forge.git: unknown field `foz`, expected `root` or `known_as`",
+        ),
+        (
+            format!("{SOUND}colour: red\n"),
+            "5:1: unknown field `colour`, expected one of",
+        ),
+        (
+            format!("{SOUND}runner: local\n"),
+            "5:1: the key \"runner\" is already set at 4:1; remove one of the two",
+        ),
+        (
+            format!("{SOUND}---\na: b\n"),
+            "5:1: a second YAML document begins here",
+        ),
+        (
+            SOUND.replace("runner: local\n", ""),
+            "1:1: missing field `runner`",
+        ),
+        (
+            SOUND.replace("ArgoCDDeploy", "a/b"),
+            "2:18: registry.repo: \"a/b\" is not a valid repository name because of the character \"/\" at position 2",
+        ),
+        (
+            SOUND.replace("ArgoCDDeploy", "[]"),
+            "2:18: registry.repo: invalid type: sequence, expected a text",
+        ),
+        (
+            SOUND.replace("{git: {root: git}}", "{}"),
+            "1:8: forge is empty; it takes one of the keys git and github",
+        ),
+        (
+            SOUND.replace("{repo: TerraformState}", "{repo: A, url: /b}"),
+            "3:8: state has both repo and url; keep one of them",
+        ),
+        (
+            SOUND.replace("{repo: TerraformState}", "{}"),
+            "3:8: state names no repository",
+        ),
+        (
+            SOUND.replace("{repo: TerraformState}", "{repo: A, prefix: /x}"),
+            "3:26: state.prefix: \"/x\" is not a valid state key",
+        ),
+        (
+            SOUND.replace("local", "docker"),
+            "4:9: runner: unknown runner \"docker\"; known are local and kubernetes",
+        ),
+        (
+            SOUND.replace("runner: local", "runner: {local: {}, kubernetes: {}}"),
+            "4:9: runner: runner takes one of the keys",
+        ),
+        (
+            format!("{SOUND}layout:\n  config: x\n"),
+            "6:11: layout.config: the template \"x\" of layout.config lacks {stage}",
+        ),
+        (
+            format!("{SOUND}plan: {{allow_unmerged: maybe}}\n"),
+            "5:24: plan.allow_unmerged: invalid type",
+        ),
+        (
+            SOUND.replace("root: git", "root: 'ext::sh -c x'"),
+            "1:21: forge.git.root: ",
+        ),
+        ("- a\n".to_owned(), "1:1: "),
+        ("a: [\n".to_owned(), ""),
+    ] {
+        let shown = error(&text);
+        assert!(
+            shown.starts_with(&format!("stagewright.yaml:{said}")),
+            "{shown}\nnot\n{said}"
+        );
+    }
+}
+
+#[test]
+fn a_root_above_the_settings_folder_is_followed() {
+    let settings = read(
+        &SOUND.replace("root: git", "root: ../my git"),
+        SettingsOrigin::Flag,
+    )
+    .unwrap();
+    let temp = std::env::temp_dir();
+    assert_eq!(
+        settings.forge,
+        ForgeSettings::Git {
+            root: temp.join("my git").to_str().unwrap().parse().unwrap(),
+            known_as: None
+        }
+    );
+}

@@ -1,0 +1,88 @@
+//! Sealed states: JSON documents of sops, opened by the `sops` program (<https://getsops.io/docs/>).
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::child::{self, ChildError};
+
+/// sops may have to ask a key service on the network.
+const BOUND: Duration = Duration::from_secs(120);
+
+/// A sealed state that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    /// The program is not there.
+    #[error("it is encrypted with sops, and there is no sops on PATH: install sops 3.9 or newer")]
+    NoSops,
+    /// It could not be run.
+    #[error("it is encrypted with sops, which could not be run")]
+    Child(#[source] ChildError),
+    /// It ran and refused.
+    #[error(
+        "it is encrypted with sops, which could not open it: hand the key over as SOPS_AGE_KEY or SOPS_AGE_KEY_FILE, or what its key service needs"
+    )]
+    Refused(#[source] SopsSaid),
+}
+
+/// The words of sops itself, on one line.
+#[derive(Debug, thiserror::Error)]
+#[error("sops said: {0}")]
+pub struct SopsSaid(String);
+
+/// Whether `document` is one that sops sealed: an object with sops' own member, which holds the document's MAC.
+pub fn is_sealed(document: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Sealed {
+        #[serde(rename = "sops")]
+        _sops: Sops,
+    }
+    #[derive(Deserialize)]
+    struct Sops {
+        #[serde(rename = "mac")]
+        _mac: IgnoredAny,
+    }
+    serde_json::from_slice::<Sealed>(document).is_ok()
+}
+
+/// Opens a sealed document. The plaintext passes through a pipe and never lies on a disk.
+pub async fn open(sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+    let sops = child::find_program(Path::new("sops")).ok_or(SealError::NoSops)?;
+    let mut command = child::command(&sops);
+    command.args([
+        "decrypt",
+        "--input-type",
+        "json",
+        "--output-type",
+        "json",
+        "/dev/stdin",
+    ]);
+    let output = child::capture(command, "sops", sealed, BOUND)
+        .await
+        .map_err(SealError::Child)?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: Vec<&str> = said.split_whitespace().collect();
+    Err(SealError::Refused(SopsSaid(said.join(" "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_document_with_a_mac_of_sops_counts_as_sealed() {
+        assert!(is_sealed(
+            br#"{"version": "x", "sops": {"mac": "ENC[x]", "version": "3.13.3"}}"#
+        ));
+        assert!(!is_sealed(
+            br#"{"version": 4, "outputs": {"sops": {"mac": 1}}}"#
+        ));
+        assert!(!is_sealed(br#"{"version": 4, "sops": "no"}"#));
+        assert!(!is_sealed(b"not JSON"));
+    }
+}

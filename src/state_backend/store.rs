@@ -1,0 +1,86 @@
+//! The state repository: `<prefix>/<repo>/[<path>/]<stage>/terraform.tfstate` on one branch, as terraform-backend-git
+//! keeps it (<https://github.com/plumber-cd/terraform-backend-git>).
+
+use std::path::Path;
+
+use crate::git::tree::{Clone, Found, Kind};
+use crate::git::{GitError, Remote};
+use crate::names::{BranchName, StateKey};
+
+use super::seal::{self, SealError};
+
+/// A state that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The repository could not be read.
+    #[error("the state repository could not be read")]
+    Git(#[from] GitError),
+    /// It is sealed and could not be opened.
+    #[error("the state {key} could not be opened")]
+    Seal {
+        /// Its path.
+        key: StateKey,
+        /// Why.
+        #[source]
+        source: SealError,
+    },
+    /// The same key in another case: one of the two spellings is wrong.
+    #[error(
+        "the state repository has no {key}, but it has {other}: one deployment must not have two states, so spell the repository, path and stage as the state has them"
+    )]
+    OtherCase {
+        /// The path that was asked for.
+        key: StateKey,
+        /// The beginning of the path that is there.
+        other: String,
+    },
+    /// Something else than a file is there.
+    #[error("{key} in the state repository is not a file")]
+    NotAFile {
+        /// Its path.
+        key: StateKey,
+    },
+}
+
+/// Reads the state at `key` with the branch's head, opened where it is sealed. `None`: there is none.
+/// `folder` is made for the clone; what is fetched does not depend on what else the repository holds.
+pub async fn read(
+    remote: &Remote,
+    branch: &BranchName,
+    key: &StateKey,
+    folder: &Path,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let head = match remote.head(branch).await {
+        Ok(head) => head,
+        // A new, empty repository holds no state. One with other branches is a wrong setting: planning against nothing
+        // would plan everything anew.
+        Err(GitError::NoBranch { branches, .. }) if branches.is_empty() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut clone = Clone::init(remote, folder).await?;
+    let commit = clone.commit(&head).await?;
+    let entry = match clone.find(&commit, key.as_str()).await? {
+        Found::Entry(entry) => entry,
+        Found::Nothing => return Ok(None),
+        Found::OtherCase(other) => {
+            return Err(StoreError::OtherCase {
+                key: key.clone(),
+                other,
+            });
+        }
+    };
+    if !matches!(entry.kind, Kind::File { .. }) {
+        return Err(StoreError::NotAFile { key: key.clone() });
+    }
+    let document = clone.blob(&entry.id).await?;
+    if !seal::is_sealed(&document) {
+        return Ok(Some(document));
+    }
+    seal::open(&document)
+        .await
+        .map(Some)
+        .map_err(|source| StoreError::Seal {
+            key: key.clone(),
+            source,
+        })
+}

@@ -1,0 +1,460 @@
+//! The form of a root module: which files are its configuration, and what of it we refuse before Terraform runs.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hcl_edit::Span;
+use hcl_edit::structure::{Block, Body};
+
+use super::Flavour;
+
+/// Deeper than any configuration that a person writes; a parser that recurses would end the process somewhere beyond.
+const DEEPEST: usize = 256;
+
+/// A root that we do not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RootError {
+    /// Its folder could not be read.
+    #[error("{} could not be read", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It names where its state lives.
+    #[error(
+        "{place} declares {what}, while its state is kept at {key}: another place would plan everything anew; remove that block"
+    )]
+    OtherBackend {
+        /// File and line in the clone.
+        place: String,
+        /// `backend "s3"`, `a cloud block`.
+        what: String,
+        /// Where the state is.
+        key: String,
+    },
+    /// It is Terragrunt's.
+    #[error(
+        "{file} makes this a Terragrunt root, which Terraform alone cannot plan: render it to plain Terraform first"
+    )]
+    Terragrunt {
+        /// The file in the clone.
+        file: String,
+    },
+    /// It is nested beyond reason.
+    #[error("{file} nests brackets deeper than {DEEPEST} levels, which is not read")]
+    TooDeep {
+        /// The file in the clone.
+        file: String,
+    },
+    /// No configuration at all.
+    #[error("{folder}/ holds no Terraform files")]
+    Empty {
+        /// The folder in the clone.
+        folder: String,
+    },
+    /// It already has a file of the name that ours would take.
+    #[error("the override file that points Terraform to the stage's state could not be written to {}", path.display())]
+    Override {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A root module's folder, looked at.
+#[derive(Debug)]
+pub struct Root {
+    folder: PathBuf,
+    files: BTreeSet<String>,
+    has_lock_file: bool,
+    flavour: Flavour,
+}
+
+impl Root {
+    /// Looks at `folder`, which stands at `shown` in the clone, and refuses what would not run against the state at `key`.
+    pub fn open(
+        folder: &Path,
+        shown: &str,
+        key: &str,
+        flavour: Flavour,
+    ) -> Result<Root, RootError> {
+        let names = file_names(folder)?;
+        if names.contains("terragrunt.hcl") {
+            return Err(RootError::Terragrunt {
+                file: format!("{shown}/terragrunt.hcl"),
+            });
+        }
+        let files = configuration_files(&names, flavour);
+        if files.is_empty() {
+            return Err(RootError::Empty {
+                folder: shown.to_owned(),
+            });
+        }
+        for name in &files {
+            let path = folder.join(name);
+            let bytes = std::fs::read(&path).map_err(|source| RootError::Read { path, source })?;
+            let place = format!("{shown}/{name}");
+            if nesting(&bytes) > DEEPEST {
+                return Err(RootError::TooDeep { file: place });
+            }
+            if let Some((line, what)) = foreign_backend(name, &bytes) {
+                return Err(RootError::OtherBackend {
+                    place: format!("{place}:{line}"),
+                    what,
+                    key: key.to_owned(),
+                });
+            }
+        }
+        Ok(Root {
+            folder: folder.to_owned(),
+            files,
+            has_lock_file: names.contains(".terraform.lock.hcl"),
+            flavour,
+        })
+    }
+
+    /// Whether the root pins its providers; `init` may then not change the pins.
+    pub fn has_lock_file(&self) -> bool {
+        self.has_lock_file
+    }
+
+    /// Writes the file that points Terraform to our state backend (its address comes from the environment).
+    /// Override files apply in the order of their names and the last one wins, so ours sorts after every other.
+    pub fn write_override(&self) -> Result<(), RootError> {
+        let extension = match self.flavour {
+            Flavour::Terraform => "tf",
+            Flavour::OpenTofu => "tofu",
+        };
+        let mut name = "~stagewright_override".to_owned();
+        while self.files.iter().any(|file| *file >= name) {
+            name.insert(0, char::MAX);
+        }
+        let path = self.folder.join(format!("{name}.{extension}"));
+        let text = "terraform {\n  backend \"http\" {}\n}\n";
+        std::fs::write(&path, text).map_err(|source| RootError::Override { path, source })
+    }
+}
+
+/// Folders below the clone that this root's modules name by a relative path and that lie outside `inside`
+/// (`../../modules/x`), as paths in the clone. What names a path in another way is not found here.
+pub fn module_sources(files: &[(String, Vec<u8>)], folder: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (name, bytes) in files {
+        if !name.ends_with(".tf") && !name.ends_with(".tofu") {
+            continue;
+        }
+        let Some(body) = parse(bytes) else { continue };
+        for block in body.get_blocks("module") {
+            let source = block.body.get_attribute("source");
+            let Some(source) = source.and_then(|a| a.value.as_str()) else {
+                continue;
+            };
+            if source.starts_with("./") || source.starts_with("../") {
+                found.extend(join_in_clone(folder, source));
+            }
+        }
+    }
+    found
+}
+
+/// `folder` joined with a relative path, both in the clone; `None` when it leaves the clone.
+fn join_in_clone(folder: &str, relative: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn file_names(folder: &Path) -> Result<BTreeSet<String>, RootError> {
+    let read = |source| RootError::Read {
+        path: folder.to_owned(),
+        source,
+    };
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).map_err(read)? {
+        let entry = entry.map_err(read)?;
+        if !entry.path().is_dir() {
+            names.insert(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// The files that the program loads. Both leave out hidden files and editors' leftovers; OpenTofu takes `x.tofu` instead
+/// of `x.tf` (<https://opentofu.org/docs/language/files/>).
+fn configuration_files(names: &BTreeSet<String>, flavour: Flavour) -> BTreeSet<String> {
+    let ignored = |name: &str| {
+        name.starts_with('.')
+            || name.ends_with('~')
+            || (name.starts_with('#') && name.ends_with('#'))
+    };
+    names
+        .iter()
+        .filter(|name| !ignored(name))
+        .filter(|name| match flavour {
+            Flavour::Terraform => name.ends_with(".tf") || name.ends_with(".tf.json"),
+            Flavour::OpenTofu => {
+                let replaced = |extension: &str, by: &str| {
+                    name.strip_suffix(extension)
+                        .is_some_and(|base| names.contains(&format!("{base}{by}")))
+                };
+                name.ends_with(".tofu")
+                    || name.ends_with(".tofu.json")
+                    || (name.ends_with(".tf") && !replaced(".tf", ".tofu"))
+                    || (name.ends_with(".tf.json") && !replaced(".tf.json", ".tofu.json"))
+            }
+        })
+        .cloned()
+        .collect()
+}
+
+/// The line and the words for the first `backend` or `cloud` block of one file. A file that does not parse has none here:
+/// Terraform says what is wrong with it, and the backend in force is read back after `init` all the same.
+fn foreign_backend(name: &str, bytes: &[u8]) -> Option<(usize, String)> {
+    if name.ends_with(".json") {
+        return foreign_backend_json(bytes);
+    }
+    let text = without_bom(bytes)?;
+    let body = parse(bytes)?;
+    body.get_blocks("terraform")
+        .flat_map(|terraform| terraform.body.blocks())
+        .find_map(|block| Some((line_of(text, block), words_for(block)?)))
+}
+
+fn words_for(block: &Block) -> Option<String> {
+    match block.ident.as_str() {
+        "cloud" => Some("a cloud block".to_owned()),
+        "backend" => {
+            let kind = block.labels.first().map_or("?", |label| label.as_str());
+            Some(format!("backend \"{kind}\""))
+        }
+        _ => None,
+    }
+}
+
+fn foreign_backend_json(bytes: &[u8]) -> Option<(usize, String)> {
+    let text = without_bom(bytes)?;
+    let json: serde_json::Value = serde_json::from_str(text).ok()?;
+    let settings = one_or_many(json.get("terraform")?);
+    settings.into_iter().find_map(|terraform| {
+        let (key, what) = if let Some(backend) = terraform.get("backend") {
+            let kind = one_or_many(backend)
+                .first()
+                .and_then(|b| b.as_object())
+                .and_then(|b| b.keys().next().cloned());
+            (
+                "backend",
+                format!("backend \"{}\"", kind.unwrap_or("?".to_owned())),
+            )
+        } else {
+            terraform.get("cloud")?;
+            ("cloud", "a cloud block".to_owned())
+        };
+        // JSON values carry no place; the key's first mention is the block in all but contrived files.
+        let before = text.split(&format!("\"{key}\"")).next()?;
+        Some((before.matches('\n').count() + 1, what))
+    })
+}
+
+/// JSON syntax takes one object or a list of them for every block.
+fn one_or_many(value: &serde_json::Value) -> Vec<&serde_json::Value> {
+    match value {
+        serde_json::Value::Array(many) => many.iter().collect(),
+        one => vec![one],
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Body> {
+    if nesting(bytes) > DEEPEST {
+        return None;
+    }
+    without_bom(bytes)?.parse().ok()
+}
+
+/// The text after a byte order mark, which Terraform allows and the parser does not know.
+fn without_bom(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    Some(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+fn line_of(text: &str, block: &Block) -> usize {
+    let start = block.span().map_or(0, |span| span.start);
+    text.get(..start).unwrap_or_default().matches('\n').count() + 1
+}
+
+/// The deepest nesting of brackets, those in strings and comments counted as well: never less than the parser's own.
+fn nesting(bytes: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in bytes {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(files: &[(&str, &str)], flavour: Flavour) -> Result<Root, RootError> {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        Root::open(
+            folder.path(),
+            "app/terraform",
+            "argocd/R/prd/terraform.tfstate",
+            flavour,
+        )
+    }
+
+    fn refused(name: &str, text: &str) -> String {
+        open(&[(name, text)], Flavour::Terraform)
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn another_backend_is_refused_with_file_and_line() {
+        assert_eq!(
+            refused(
+                "main.tf",
+                "# a\nterraform {\n  required_version = \">= 1\"\n  backend \"s3\" {\n  }\n}\n"
+            ),
+            "app/terraform/main.tf:4 declares backend \"s3\", while its state is kept at argocd/R/prd/terraform.tfstate: \
+             another place would plan everything anew; remove that block"
+        );
+        assert!(
+            refused("main.tf", "\u{feff}terraform {\ncloud {}\n}")
+                .contains("main.tf:2 declares a cloud block")
+        );
+        assert!(
+            refused("zz_override.tf", "terraform {\n  backend \"local\" {}\n}")
+                .contains("zz_override.tf:2")
+        );
+        assert!(
+            refused(
+                "x.tf.json",
+                "{\"//\": \"x\",\n\"terraform\": [{\"backend\": {\"gcs\": {}}}]}"
+            )
+            .contains("x.tf.json:2 declares backend \"gcs\"")
+        );
+        assert!(
+            refused("x.tf.json", "{\"terraform\": {\"cloud\": {}}}")
+                .contains("x.tf.json:1 declares a cloud block")
+        );
+    }
+
+    #[test]
+    fn a_backend_in_a_comment_or_in_a_string_is_none() {
+        let text = "# terraform { backend \"s3\" {} }\nlocals {\n  x = \"terraform { backend\"\n  y = <<E\nterraform {\n  backend \"s3\" {}\n}\nE\n}\n";
+        assert!(open(&[("main.tf", text)], Flavour::Terraform).is_ok());
+    }
+
+    #[test]
+    fn a_terragrunt_root_and_an_empty_one_are_refused() {
+        let error = open(
+            &[("main.tf", ""), ("terragrunt.hcl", "")],
+            Flavour::Terraform,
+        )
+        .unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("app/terraform/terragrunt.hcl makes this a Terragrunt root")
+        );
+        assert!(matches!(
+            open(&[("README.md", "")], Flavour::Terraform),
+            Err(RootError::Empty { .. })
+        ));
+    }
+
+    #[test]
+    fn brackets_without_end_are_refused_and_do_not_end_the_process() {
+        let deep = "[".repeat(100_000);
+        assert!(matches!(
+            open(&[("main.tf", &deep)], Flavour::Terraform),
+            Err(RootError::TooDeep { .. })
+        ));
+        let nested = format!(
+            "variable \"x\" {{\n  type = {}string{}\n}}\n",
+            "object({a=".repeat(40),
+            "})".repeat(40)
+        );
+        assert!(open(&[("main.tf", &nested)], Flavour::Terraform).is_ok());
+    }
+
+    #[test]
+    fn opentofu_reads_its_own_file_instead_of_terraforms() {
+        let files = [
+            ("main.tf", "terraform {\n backend \"s3\" {}\n}"),
+            ("main.tofu", ""),
+        ];
+        assert!(open(&files, Flavour::OpenTofu).is_ok());
+        assert!(open(&files, Flavour::Terraform).is_err());
+        let other = [
+            ("main.tf", ""),
+            ("main.tofu", "terraform {\n backend \"s3\" {}\n}"),
+        ];
+        assert!(open(&other, Flavour::Terraform).is_ok());
+        assert!(open(&other, Flavour::OpenTofu).is_err());
+    }
+
+    #[test]
+    fn our_override_sorts_after_every_other_one() {
+        for other in [
+            "override.tf",
+            "zz_override.tf",
+            "~zz_override.tf",
+            "~~_override.tf",
+            "ü_override.tf",
+            "\u{10ffff}\u{10ffff}_override.tf",
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join(other), "").unwrap();
+            let root = Root::open(folder.path(), "terraform", "k", Flavour::Terraform).unwrap();
+            root.write_override().unwrap();
+            let last = file_names(folder.path())
+                .unwrap()
+                .into_iter()
+                .next_back()
+                .unwrap();
+            assert!(last.contains("stagewright_override"), "{other}: {last}");
+        }
+    }
+
+    #[test]
+    fn local_modules_are_found_wherever_they_lie_in_the_clone() {
+        let text = br#"
+            module "a" { source = "./modules/a" }
+            module "b" { source = "../../shared/b" }
+            module "c" { source = "../../../outside" }
+            module "d" { source = "example/d/aws" }
+        "#;
+        let files = [("main.tf".to_owned(), text.to_vec())];
+        let found: Vec<String> = module_sources(&files, "app/terraform")
+            .into_iter()
+            .collect();
+        assert_eq!(found, ["app/terraform/modules/a", "shared/b"]);
+    }
+}

@@ -1,0 +1,7 @@
+//! What passes between a job and the presync that it launches, by whatever runner: arguments and environment one way,
+//! a log with [`record`] lines in it and a termination [`summary`] the other way, read by [`follow`].
+
+pub mod follow;
+pub mod record;
+pub mod request;
+pub mod summary;

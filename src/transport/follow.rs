@@ -1,0 +1,329 @@
+//! Reading a launch's log: what is shown, what is taken out of it, and whether it is complete.
+
+use serde::Deserialize;
+
+use super::record::{Collector, PREFIX, RecordError};
+use super::summary::Summary;
+
+/// A record line longer than this is not one of ours, and is shown.
+const LONGEST_RECORD_LINE: usize = 64 * 1024;
+
+/// Takes the bytes of a log as they come, in pieces of any size, and gives those to show: record lines are taken out,
+/// control sequences are stripped (they can hide lines from a reader), everything else passes unchanged.
+#[derive(Debug, Default)]
+pub struct Follower {
+    line: Line,
+    strip: Strip,
+    records: Collector,
+    lines: u64,
+    bytes: u64,
+}
+
+/// What is known of the line that is being read.
+#[derive(Debug, Default)]
+enum Line {
+    /// It may still turn out to be a record line.
+    #[default]
+    Start,
+    Undecided(Vec<u8>),
+    Shown,
+}
+
+/// Where in a control sequence we are (ECMA-48 forms).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Strip {
+    #[default]
+    Text,
+    Escape,
+    /// `ESC [` … final byte.
+    Csi,
+    /// `ESC ]`, `ESC P`, `ESC X`, `ESC ^`, `ESC _` … BEL or `ESC \`.
+    Str,
+    StrEscape,
+    /// 0xC2 was read: a C1 control in UTF-8 may follow.
+    Utf8C2,
+}
+
+impl Follower {
+    /// Takes a piece of the log and gives what is to be shown of it.
+    pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.bytes += piece.len() as u64;
+        let mut shown = Vec::with_capacity(piece.len());
+        for &byte in piece {
+            self.lines += u64::from(byte == b'\n');
+            self.take(byte, &mut shown);
+        }
+        shown
+    }
+
+    fn take(&mut self, byte: u8, shown: &mut Vec<u8>) {
+        match &mut self.line {
+            Line::Shown => {
+                strip(&mut self.strip, byte, shown);
+                if byte == b'\n' {
+                    self.line = Line::Start;
+                }
+            }
+            Line::Start => {
+                self.line = Line::Undecided(Vec::new());
+                self.take(byte, shown);
+            }
+            Line::Undecided(held) if byte == b'\n' => {
+                let held = std::mem::take(held);
+                self.line = Line::Start;
+                match held.strip_prefix(PREFIX.as_bytes()) {
+                    Some(rest) => self.records.take(&String::from_utf8_lossy(rest)),
+                    None => show(&mut self.strip, &held, shown, true),
+                }
+            }
+            Line::Undecided(held) => {
+                held.push(byte);
+                let common = held.len().min(PREFIX.len());
+                let may_be_record = held[..common] == PREFIX.as_bytes()[..common];
+                if !may_be_record || held.len() > LONGEST_RECORD_LINE {
+                    let held = std::mem::take(held);
+                    self.line = Line::Shown;
+                    show(&mut self.strip, &held, shown, false);
+                }
+            }
+        }
+    }
+
+    /// The log has ended: gives what was held back of a last line without an end, and what was found.
+    pub fn finish<T: for<'de> Deserialize<'de>>(mut self) -> (Vec<u8>, Followed<T>) {
+        let mut shown = Vec::new();
+        if let Line::Undecided(held) = std::mem::take(&mut self.line) {
+            show(&mut self.strip, &held, &mut shown, false);
+        }
+        let followed = Followed {
+            lines: self.lines,
+            bytes: self.bytes,
+            record: self.records.finish(),
+        };
+        (shown, followed)
+    }
+}
+
+fn show(state: &mut Strip, bytes: &[u8], shown: &mut Vec<u8>, ended: bool) {
+    for &byte in bytes {
+        strip(state, byte, shown);
+    }
+    if ended {
+        strip(state, b'\n', shown);
+    }
+}
+
+/// One byte through the stripper. A sequence ends at the end of its line, whatever it is: it cannot swallow the next one.
+fn strip(state: &mut Strip, byte: u8, shown: &mut Vec<u8>) {
+    if byte == b'\n' {
+        if *state == Strip::Utf8C2 {
+            shown.push(0xc2);
+        }
+        *state = Strip::Text;
+        shown.push(byte);
+        return;
+    }
+    match *state {
+        Strip::Text => match byte {
+            0x1b => *state = Strip::Escape,
+            0xc2 => *state = Strip::Utf8C2,
+            // What moves or rings on a terminal; NUL and TAB are harmless and pass.
+            0x01..=0x08 | 0x0b..=0x1f | 0x7f => {}
+            _ => shown.push(byte),
+        },
+        Strip::Utf8C2 => match byte {
+            0x9b => *state = Strip::Csi,
+            0x90 | 0x98 | 0x9d..=0x9f => *state = Strip::Str,
+            0x80..=0x9f => *state = Strip::Text,
+            _ => {
+                shown.push(0xc2);
+                *state = Strip::Text;
+                strip(state, byte, shown);
+            }
+        },
+        Strip::Escape => {
+            *state = match byte {
+                b'[' => Strip::Csi,
+                b']' | b'P' | b'X' | b'^' | b'_' => Strip::Str,
+                0x20..=0x2f | 0x1b => Strip::Escape,
+                _ => Strip::Text,
+            }
+        }
+        Strip::Csi => match byte {
+            0x40..=0x7e => *state = Strip::Text,
+            0x1b => *state = Strip::Escape,
+            _ => {}
+        },
+        Strip::Str => match byte {
+            0x07 => *state = Strip::Text,
+            0x1b => *state = Strip::StrEscape,
+            _ => {}
+        },
+        Strip::StrEscape => {
+            *state = if byte == b'\\' {
+                Strip::Text
+            } else {
+                Strip::Str
+            }
+        }
+    }
+}
+
+/// What a log held beside what was shown.
+#[derive(Debug)]
+pub struct Followed<T> {
+    lines: u64,
+    bytes: u64,
+    record: Result<Option<(T, String)>, RecordError>,
+}
+
+/// Whether everything that presync wrote has arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Complete {
+    /// Every line and byte, and the record where one was written.
+    Yes,
+    /// What is missing.
+    No(String),
+}
+
+impl<T> Followed<T> {
+    /// Compares what arrived with what presync says that it wrote.
+    pub fn against(self, summary: &Summary) -> (Complete, Option<T>) {
+        if (self.lines, self.bytes) != (summary.lines, summary.bytes) {
+            let missing = format!(
+                "{} lines ({} bytes) arrived of the {} lines ({} bytes) that were written",
+                self.lines, self.bytes, summary.lines, summary.bytes
+            );
+            return (
+                Complete::No(missing),
+                self.record.ok().flatten().map(|r| r.0),
+            );
+        }
+        match (self.record, &summary.record) {
+            (Ok(None), None) => (Complete::Yes, None),
+            (Ok(Some((record, digest))), Some(expected)) if digest == *expected => {
+                (Complete::Yes, Some(record))
+            }
+            (Ok(_), _) => {
+                let differs = "the record in the log is not the one that was written".to_owned();
+                (Complete::No(differs), None)
+            }
+            (Err(error), _) => (Complete::No(error.to_string()), None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::summary::Class;
+    use super::*;
+
+    fn shown(log: &[u8]) -> Vec<u8> {
+        let mut follower = Follower::default();
+        let mut shown = follower.push(log);
+        shown.extend(follower.finish::<String>().0);
+        shown
+    }
+
+    #[test]
+    fn sequences_that_colour_move_or_retitle_are_stripped_and_the_text_between_them_stays() {
+        let log =
+            b"a\x1b[31mred\x1b[0m b\x1b]0;title\x07c\x1b]8;;x\x1b\\d\re\x08f\xc2\x9b2Kg\x1b(Bh\n";
+        assert_eq!(shown(log), b"ared bcdefgh\n");
+    }
+
+    #[test]
+    fn an_open_sequence_cannot_swallow_the_next_line() {
+        assert_eq!(
+            shown(b"a\x1b]0;never closed\nwill be destroyed\n"),
+            b"a\nwill be destroyed\n"
+        );
+        assert_eq!(shown(b"a\x1b[\nb\n"), b"a\nb\n");
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_pass_unchanged() {
+        assert_eq!(
+            shown(b"\xff\xc3 \x00 \xc2\xa0\xc2\n\tx"),
+            b"\xff\xc3 \x00 \xc2\xa0\xc2\n\tx"
+        );
+    }
+
+    #[test]
+    fn a_line_that_only_begins_like_a_record_is_shown() {
+        assert_eq!(
+            shown(b"presync-rec\npresync-record:x\npresync: y"),
+            b"presync-rec\npresync-record:x\npresync: y"
+        );
+    }
+
+    #[test]
+    fn a_record_line_is_taken_out_even_between_others() {
+        let (lines, digest) = super::super::record::encode(&"payload").unwrap();
+        let log = format!("before\n{}\nafter\n", lines[0]);
+        let mut follower = Follower::default();
+        assert_eq!(follower.push(log.as_bytes()), b"before\nafter\n");
+        let summary = Summary {
+            presync: 1,
+            class: Class::Done,
+            lines: 3,
+            bytes: log.len() as u64,
+            record: Some(digest),
+        };
+        let (_, followed) = follower.finish::<String>();
+        assert_eq!(
+            followed.against(&summary),
+            (Complete::Yes, Some("payload".to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_log_that_lacks_a_line_is_not_complete() {
+        let mut follower = Follower::default();
+        follower.push(b"one\n");
+        let summary = Summary {
+            presync: 1,
+            class: Class::Done,
+            lines: 2,
+            bytes: 8,
+            record: None,
+        };
+        let (complete, _) = follower.finish::<String>().1.against(&summary);
+        assert_eq!(
+            complete,
+            Complete::No(
+                "1 lines (4 bytes) arrived of the 2 lines (8 bytes) that were written".to_owned()
+            )
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn how_the_log_is_cut_into_pieces_changes_nothing(
+            log in proptest::collection::vec(
+                prop_oneof![Just(0x1b_u8), Just(b'['), Just(b'\n'), Just(0xc2), Just(b'p'), any::<u8>()], 0..200),
+            cuts in proptest::collection::vec(0_usize..200, 0..5),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(log.len())).collect();
+            cuts.sort_unstable();
+            cuts.push(log.len());
+            let mut follower = Follower::default();
+            let mut pieces = Vec::new();
+            let mut from = 0;
+            for cut in cuts {
+                pieces.extend(follower.push(&log[from..cut]));
+                from = cut;
+            }
+            pieces.extend(follower.finish::<String>().0);
+            prop_assert_eq!(pieces, shown(&log));
+        }
+
+        #[test]
+        fn text_without_control_characters_passes_unchanged(text in "[^\\p{Cc}]{0,80}(\n[^\\p{Cc}]{0,80}){0,3}") {
+            prop_assume!(!text.contains("presync-record: "));
+            prop_assert_eq!(shown(text.as_bytes()), text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a job asks of presync: the arguments, and the environment beside the credentials.
+
+use std::collections::BTreeMap;
+
+use crate::names::{AppPath, BranchName, CommitSha, Namespace, RepoUrl, StageName};
+
+/// Where the state repository is, as presync reads it.
+pub const STATE_URL: &str = "STAGEWRIGHT_STATE_URL";
+/// The state repository's branch; `main` when unset.
+pub const STATE_BRANCH: &str = "STAGEWRIGHT_STATE_BRANCH";
+/// The first folder of every state key; `argocd` when unset.
+pub const STATE_PREFIX: &str = "STAGEWRIGHT_STATE_PREFIX";
+/// The `layout:` section of the settings as JSON; the defaults when unset.
+pub const LAYOUT: &str = "STAGEWRIGHT_LAYOUT";
+/// The Terraform or OpenTofu program; `terraform` on PATH when unset.
+pub const TERRAFORM: &str = "STAGEWRIGHT_TERRAFORM";
+/// Further variables, by name and separated by commas, whose values are masked in the log.
+pub const MASK: &str = "STAGEWRIGHT_MASK";
+/// Where the termination summary is written; `/dev/termination-log` when unset and there.
+pub const TERMINATION_FILE: &str = "STAGEWRIGHT_TERMINATION_FILE";
+/// The process that presync must not outlive; set by the local runner.
+pub const PARENT: &str = "STAGEWRIGHT_PARENT";
+
+/// A plan of one stage at one commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanRequest {
+    /// The deploy repository, as presync can reach it.
+    pub url: RepoUrl,
+    /// The commit to plan.
+    pub revision: CommitSha,
+    /// The stage.
+    pub stage: StageName,
+    /// What Terraform gets as `var.namespace`.
+    pub namespace: Namespace,
+    /// The app's folder in a monorepo.
+    pub path: Option<AppPath>,
+}
+
+impl PlanRequest {
+    /// presync's arguments: `plan URL SHA STAGE NAMESPACE [PATH]`.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![
+            "plan".to_owned(),
+            self.url.to_string(),
+            self.revision.to_string(),
+            self.stage.to_string(),
+            self.namespace.to_string(),
+        ];
+        arguments.extend(self.path.as_ref().map(AppPath::to_string));
+        arguments
+    }
+}
+
+/// What presync has to know beside its arguments and credentials.
+#[derive(Clone, Debug)]
+pub struct Estate {
+    /// The state repository.
+    pub state_url: RepoUrl,
+    /// Its branch.
+    pub state_branch: BranchName,
+    /// The first folder of every key.
+    pub state_prefix: String,
+    /// The layout as JSON.
+    pub layout: String,
+    /// The Terraform program where the settings name one.
+    pub terraform: Option<String>,
+}
+
+impl Estate {
+    /// As environment variables.
+    pub fn environment(&self) -> BTreeMap<&'static str, String> {
+        let mut variables = BTreeMap::from([
+            (STATE_URL, self.state_url.to_string()),
+            (STATE_BRANCH, self.state_branch.to_string()),
+            (STATE_PREFIX, self.state_prefix.clone()),
+            (LAYOUT, self.layout.clone()),
+        ]);
+        if let Some(program) = &self.terraform {
+            variables.insert(TERRAFORM, program.clone());
+        }
+        variables
+    }
+}

@@ -1,0 +1,112 @@
+//! What reading one state takes over smart HTTP, however many others the state repository holds.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "support/git_http.rs"]
+mod git_http;
+#[path = "support/many_states.rs"]
+mod many_states;
+
+use std::path::Path;
+use std::process::Command;
+
+use git_http::{Credentials, Filters, GitHttp, Options};
+use many_states::{Crowd, make_state_repository};
+use stagewright::git::{self, Remote};
+use stagewright::names::StateKey;
+use stagewright::state_backend::store;
+
+const KEY: &str = "argocd/PlatformDeploy/headlamp/prd/terraform.tfstate";
+const STATE: &str = "{\"version\": 4, \"serial\": 7, \"lineage\": \"wanted\"}\n";
+
+/// What one read came to.
+#[derive(Debug, PartialEq, Eq)]
+struct Read {
+    state: Option<String>,
+    objects: usize,
+    requests: usize,
+}
+
+fn read(crowd: Crowd, options: Options, credentials: Option<git::Credentials>) -> Read {
+    let folder = tempfile::tempdir().unwrap();
+    let repository = folder.path().join("TerraformState.git");
+    make_state_repository(&repository, crowd, KEY, STATE);
+    let server = GitHttp::serve(folder.path(), options);
+    let url = format!("{}/TerraformState.git", server.url());
+    let remote = Remote::new(url.parse().unwrap(), credentials);
+    let clone = folder.path().join("clone");
+    let key: StateKey = KEY.parse().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let branch = "main".parse().unwrap();
+    let state = runtime
+        .block_on(store::read(&remote, &branch, &key, &clone))
+        .unwrap();
+    Read {
+        state: state.map(|state| String::from_utf8(state).unwrap()),
+        objects: objects_in(&clone),
+        requests: server.requests(),
+    }
+}
+
+fn objects_in(clone: &Path) -> usize {
+    let output = Command::new("git")
+        .arg("--git-dir")
+        .arg(clone)
+        .args(["cat-file", "--batch-all-objects", "--batch-check"])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap().lines().count()
+}
+
+#[test]
+fn reading_one_state_fetches_the_same_objects_however_many_others_there_are() {
+    let alone = Crowd {
+        repositories: 0,
+        apps: 0,
+    };
+    let crowd = Crowd {
+        repositories: 5000,
+        apps: 1000,
+    };
+    let alone = read(alone, Options::default(), None);
+    let crowded = read(crowd, Options::default(), None);
+    assert_eq!(crowded.state.as_deref(), Some(STATE));
+    // The commit, its top tree, one tree for each of the key's four folders, the state.
+    assert_eq!(crowded.objects, 7);
+    assert_eq!(crowded, alone);
+}
+
+#[test]
+fn a_server_that_knows_no_filters_costs_more_and_works() {
+    let crowd = Crowd {
+        repositories: 20,
+        apps: 5,
+    };
+    let options = Options {
+        filters: Filters::Refused,
+        ..Options::default()
+    };
+    let read = read(crowd, options, None);
+    assert_eq!(read.state.as_deref(), Some(STATE));
+    assert!(read.objects > 25, "{}", read.objects);
+}
+
+#[test]
+fn credentials_reach_the_server_by_the_helper_alone() {
+    let crowd = Crowd {
+        repositories: 1,
+        apps: 1,
+    };
+    let options = Options {
+        credentials: Some(Credentials {
+            user: "robot".to_owned(),
+            password: "p@ss: 'w\"ord' $HOME".to_owned(),
+        }),
+        ..Options::default()
+    };
+    let credentials = git::Credentials {
+        username: "robot".to_owned(),
+        password: "p@ss: 'w\"ord' $HOME".to_owned(),
+    };
+    let read = read(crowd, options, Some(credentials));
+    assert_eq!(read.state.as_deref(), Some(STATE));
+}

@@ -116,6 +116,7 @@ impl PlanError {
     /// What it means for the exit code.
     fn outcome(&self) -> Outcome {
         match self {
+            PlanError::Terms(TermsError::OtherSpelling { .. }) => Outcome::Refused,
             PlanError::NotSupported { .. }
             | PlanError::Terms(_)
             | PlanError::NoTerraform { .. }

@@ -56,10 +56,10 @@ const NOT_FOR_TERRAFORM_PREFIXES: &[&str] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum TerraformError {
     /// It is not there.
-    #[error("there is no {name} on PATH: install Terraform {} or OpenTofu {} or newer, or name the program with terraform.program in the settings", Flavour::Terraform.oldest(), Flavour::OpenTofu.oldest())]
+    #[error("there is no {names} on PATH: install Terraform {} or OpenTofu {} or newer, or name the program with terraform.program in the settings", Flavour::Terraform.oldest(), Flavour::OpenTofu.oldest())]
     NotFound {
-        /// The program that was looked for.
-        name: String,
+        /// What was looked for.
+        names: String,
     },
     /// It does not say what it is.
     #[error("{} is neither Terraform nor OpenTofu: its version command printed {printed:?}", program.display())]
@@ -168,16 +168,23 @@ pub struct Workdir {
 }
 
 impl Terraform {
-    /// Finds `program` (a path, or a name on PATH; `terraform` when there is none) and asks for its version.
+    /// Finds `program` (a path, or a name on PATH) and asks for its version; `terraform`, else `tofu`, when none is named.
     pub async fn find(program: Option<&Path>) -> Result<Terraform, TerraformError> {
-        let name = program.unwrap_or(Path::new("terraform"));
-        let found = child::find_program(name).ok_or_else(|| TerraformError::NotFound {
-            name: name.display().to_string(),
+        let names: Vec<&Path> = match program {
+            Some(name) => vec![name],
+            None => vec![Path::new("terraform"), Path::new("tofu")],
+        };
+        let found = names.iter().find_map(|name| child::find_program(name));
+        let found = found.ok_or_else(|| {
+            let names: Vec<String> = names.iter().map(|n| n.display().to_string()).collect();
+            TerraformError::NotFound {
+                names: names.join(" and no "),
+            }
         })?;
         let mut command = child::command(&found);
         scrub(&mut command);
         command.arg("version");
-        let output = child::capture(command, &name.display().to_string(), b"", SHORT)
+        let output = child::capture(command, &found.display().to_string(), b"", SHORT)
             .await
             .map_err(|source| child_error("version", source))?;
         let text = String::from_utf8_lossy(&output.stdout);

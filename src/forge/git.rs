@@ -1,7 +1,7 @@
 //! A forge that is nothing but git repositories: `<root>/<name>.git`, in a folder or below a URL.
 
 use crate::git::history::{self, Located};
-use crate::git::tree::{Clone as PartialClone, Found, Kind};
+use crate::git::tree::{Found, Kind, PartialClone};
 use crate::git::{Credentials, GitError, Remote};
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
 use crate::scratch::Scratch;

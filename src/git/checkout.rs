@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::GitError;
-use super::tree::{Clone, Kind, ObjectId};
+use super::tree::{Kind, ObjectId, PartialClone};
 
 /// Something of the commit that was not written, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl std::fmt::Display for LeftOut {
 
 /// Writes every file below the tree `id`, which stands at `path` in the commit, into `clone_root`/`path`.
 pub async fn check_out(
-    clone: &mut Clone<'_>,
+    clone: &mut PartialClone<'_>,
     id: &ObjectId,
     path: &str,
     clone_root: &Path,

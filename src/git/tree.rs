@@ -59,7 +59,7 @@ pub enum Found {
 }
 
 /// A bare partial clone in a private folder.
-pub struct Clone<'a> {
+pub struct PartialClone<'a> {
     remote: &'a Remote,
     folder: &'a Path,
     present: HashSet<String>,
@@ -74,9 +74,9 @@ pub struct Commit {
     pub tree: ObjectId,
 }
 
-impl<'a> Clone<'a> {
+impl<'a> PartialClone<'a> {
     /// Makes an empty clone of `remote` in `folder`, which is made and is best below a [`crate::scratch::Scratch`].
-    pub async fn init(remote: &'a Remote, folder: &'a Path) -> Result<Clone<'a>, GitError> {
+    pub async fn init(remote: &'a Remote, folder: &'a Path) -> Result<PartialClone<'a>, GitError> {
         let act = format!("preparing a clone of {}", remote.url());
         let mut git = plain_git(None)?;
         git.args(["init", "--quiet", "--bare", "--template=", "--"])
@@ -85,7 +85,7 @@ impl<'a> Clone<'a> {
         let mut git = plain_git(Some(folder))?;
         git.args(["remote", "add", "--", "origin", remote.url().as_str()]);
         run(git, &act, b"").await?;
-        Ok(Clone {
+        Ok(PartialClone {
             remote,
             folder,
             present: HashSet::new(),

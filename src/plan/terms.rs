@@ -1,7 +1,9 @@
 //! On which terms a stage is planned: its namespace and the branch that it tracks, from the registry or from the caller.
 
 use crate::layout::{Layout, LayoutError};
-use crate::names::{BranchName, CommitPrefix, CommitSha, NameError, Namespace, RepoUrl, Target};
+use crate::names::{
+    BranchName, CommitPrefix, CommitSha, NameError, Namespace, RepoName, RepoUrl, Target,
+};
 use crate::registry::{App, Fault, Registry, Stage};
 
 /// The branch of a stage whose entry names none.
@@ -69,6 +71,16 @@ pub enum TermsError {
         /// The entries.
         entries: Vec<String>,
     },
+    /// The registry has another spelling, under which the hook files the state.
+    #[error(
+        "{entry} of the registry spells the repository {registered}, and its hook files the state under that spelling: run with --repo {registered}, or mend the registry"
+    )]
+    OtherSpelling {
+        /// The entry.
+        entry: String,
+        /// Its spelling.
+        registered: RepoName,
+    },
     /// The layout makes no namespace of app and stage.
     #[error("the namespace of {target} cannot be made")]
     Namespace {
@@ -130,6 +142,15 @@ pub fn draw(
         return Err(TermsError::Faulty {
             target: target.to_string(),
             fault: fault.to_string(),
+        });
+    }
+    if let Some((app, stage)) = entry
+        && let Ok(registered) = app.repo.repo_name()
+        && registered != target.repo
+    {
+        return Err(TermsError::OtherSpelling {
+            entry: name(app, stage),
+            registered,
         });
     }
     let (namespace, namespace_from) = match (given.namespace, entry) {
@@ -320,6 +341,21 @@ apps:
         };
         let terms = draw_for("PlatformDeploy", None, "prd", given).unwrap();
         assert_eq!(terms.namespace.as_str(), "try");
+    }
+
+    #[test]
+    fn a_repository_that_the_registry_spells_in_another_case_is_refused() {
+        let error = draw_for("fieldnotesdeploy", None, "prd", Given::default()).unwrap_err();
+        assert!(
+            matches!(&error, TermsError::OtherSpelling { .. }),
+            "{error}"
+        );
+        assert!(
+            error
+                .to_string()
+                .contains("run with --repo FieldnotesDeploy"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::git::checkout::{LeftOut, check_out};
-use crate::git::tree::{Clone, Commit, Found, Kind};
+use crate::git::tree::{Commit, Found, Kind, PartialClone};
 use crate::git::{GitError, Remote};
 use crate::layout::Layout;
 use crate::names::{AppPath, CommitSha, RepoName, StageName};
@@ -48,7 +48,7 @@ pub async fn fetch(
 ) -> Result<Source, PresyncError> {
     let terraform = layout.terraform_dir(wanted.repo, wanted.path);
     let config = layout.config_dir(wanted.repo, wanted.path, wanted.stage);
-    let mut clone = Clone::init(remote, objects).await?;
+    let mut clone = PartialClone::init(remote, objects).await?;
     let commit = clone.commit(revision).await?;
     if !is_folder(&mut clone, &commit, &terraform).await? {
         return Err(PresyncError::NoTerraform { folder: terraform });
@@ -91,7 +91,7 @@ pub async fn fetch(
 }
 
 struct Checkout<'a> {
-    clone: Clone<'a>,
+    clone: PartialClone<'a>,
     commit: Commit,
     files: &'a Path,
     written: BTreeSet<String>,
@@ -119,7 +119,11 @@ impl Checkout<'_> {
     }
 }
 
-async fn is_folder(clone: &mut Clone<'_>, commit: &Commit, path: &str) -> Result<bool, GitError> {
+async fn is_folder(
+    clone: &mut PartialClone<'_>,
+    commit: &Commit,
+    path: &str,
+) -> Result<bool, GitError> {
     Ok(matches!(clone.find(commit, path).await?, Found::Entry(entry) if entry.kind == Kind::Tree))
 }
 

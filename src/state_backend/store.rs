@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::git::tree::{Clone, Found, Kind};
+use crate::git::tree::{Found, Kind, PartialClone};
 use crate::git::{GitError, Remote};
 use crate::names::{BranchName, StateKey};
 
@@ -57,7 +57,7 @@ pub async fn read(
         Err(GitError::NoBranch { branches, .. }) if branches.is_empty() => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let mut clone = Clone::init(remote, folder).await?;
+    let mut clone = PartialClone::init(remote, folder).await?;
     let commit = clone.commit(&head).await?;
     let entry = match clone.find(&commit, key.as_str()).await? {
         Found::Entry(entry) => entry,

@@ -12,7 +12,7 @@ pub const STATE_BRANCH: &str = "STAGEWRIGHT_STATE_BRANCH";
 pub const STATE_PREFIX: &str = "STAGEWRIGHT_STATE_PREFIX";
 /// The `layout:` section of the settings as JSON; the defaults when unset.
 pub const LAYOUT: &str = "STAGEWRIGHT_LAYOUT";
-/// The Terraform or OpenTofu program; `terraform` on PATH when unset.
+/// The Terraform or OpenTofu program; `terraform` on PATH, else `tofu`, when unset.
 pub const TERRAFORM: &str = "STAGEWRIGHT_TERRAFORM";
 /// Further variables, by name and separated by commas, whose values are masked in the log.
 pub const MASK: &str = "STAGEWRIGHT_MASK";

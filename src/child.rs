@@ -109,9 +109,7 @@ pub fn die_with_parent(parent: u32) -> io::Result<()> {
     if now == Some(parent) {
         Ok(())
     } else {
-        Err(io::Error::other(
-            "the job that started this presync is gone",
-        ))
+        Err(io::Error::other("it is gone"))
     }
 }
 
@@ -130,7 +128,7 @@ pub async fn capture(
     if !input.is_empty() {
         command.stdin(Stdio::piped());
     }
-    tracing::debug!(command = ?command.as_std().get_args().collect::<Vec<_>>(), "{program}");
+    tracing::debug!("{program} {}", arguments_of(&command));
     let mut child = command.spawn().map_err(|source| ChildError::Start {
         program: program.to_owned(),
         source,
@@ -155,6 +153,15 @@ pub async fn capture(
             bound,
         }),
     }
+}
+
+/// The program's own arguments, for a debug line.
+fn arguments_of(command: &Command) -> String {
+    // The first two are for the second start of our own executable.
+    let ours = if STARTS_ITSELF.get().is_some() { 2 } else { 0 };
+    let arguments = command.as_std().get_args().skip(ours);
+    let arguments: Vec<_> = arguments.map(OsStr::to_string_lossy).collect();
+    arguments.join(" ")
 }
 
 /// Sends TERM to the program itself, not to its group: Terraform stops its providers in its own order.

@@ -220,17 +220,47 @@ impl Remote {
     fn git(&self, folder: Option<&Path>) -> Result<Command, GitError> {
         let mut git = plain_git(folder)?;
         if let (Some(credentials), Some(host)) = (&self.credentials, self.url.host_scope()) {
+            let helper = format!("credential.{host}.helper");
             // The first, empty value drops every helper of the user's for this host; the second reads our variables.
-            git.arg("-c").arg(format!("credential.{host}.helper="));
-            git.arg("-c").arg(format!(
-                "credential.{host}.helper=!f() {{ test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \
-                 \"$STAGEWRIGHT_GIT_USERNAME\" \"$STAGEWRIGHT_GIT_PASSWORD\"; }}; f"
-            ));
+            configure(
+                &mut git,
+                SETTINGS
+                    .iter()
+                    .copied()
+                    .chain([(helper.as_str(), ""), (helper.as_str(), HELPER)]),
+            );
             git.env("STAGEWRIGHT_GIT_USERNAME", &credentials.username);
             git.env("STAGEWRIGHT_GIT_PASSWORD", &credentials.password);
         }
         Ok(git)
     }
+}
+
+/// A credential helper that answers from the environment (<https://git-scm.com/docs/gitcredentials#_custom_helpers>).
+const HELPER: &str = "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \
+                      \"$STAGEWRIGHT_GIT_USERNAME\" \"$STAGEWRIGHT_GIT_PASSWORD\"; }; f";
+
+/// What no git of ours may do: run hooks, start maintenance, follow `ext::` URLs.
+const SETTINGS: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("protocol.ext.allow", "never"),
+    // With the default negotiation git would tell the server of commits whose trees we never had.
+    ("fetch.negotiationAlgorithm", "noop"),
+];
+
+/// Hands git its configuration in the environment, so that it stands in no argument list
+/// (<https://git-scm.com/docs/git-config#ENVIRONMENT>).
+fn configure<'s>(git: &mut Command, settings: impl Iterator<Item = (&'s str, &'s str)>) {
+    let mut count = 0;
+    for (key, value) in settings {
+        git.env(format!("GIT_CONFIG_KEY_{count}"), key);
+        git.env(format!("GIT_CONFIG_VALUE_{count}"), value);
+        count += 1;
+    }
+    git.env("GIT_CONFIG_COUNT", count.to_string());
 }
 
 /// git without a prompt, without hooks, without the caller's `GIT_…` variables that point it elsewhere.
@@ -244,6 +274,7 @@ fn plain_git(folder: Option<&Path>) -> Result<Command, GitError> {
         "GIT_OBJECT_DIRECTORY",
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
         "GIT_NAMESPACE",
+        "GIT_CONFIG_PARAMETERS",
         "GIT_TRACE",
         "GIT_TRACE_CURL",
         "GIT_CURL_VERBOSE",
@@ -259,16 +290,7 @@ fn plain_git(folder: Option<&Path>) -> Result<Command, GitError> {
         .env("GIT_NO_LAZY_FETCH", "1")
         .env("GIT_SSH_COMMAND", ssh_command())
         .env("LC_ALL", "C");
-    for setting in [
-        "core.hooksPath=/dev/null",
-        "gc.auto=0",
-        "maintenance.auto=false",
-        "protocol.ext.allow=never",
-        "core.fsmonitor=false",
-        "advice.detachedHead=false",
-    ] {
-        git.args(["-c", setting]);
-    }
+    configure(&mut git, SETTINGS.iter().copied());
     if let Some(folder) = folder {
         git.arg("--git-dir").arg(folder);
     }

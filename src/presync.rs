@@ -127,6 +127,9 @@ pub enum PresyncError {
     /// A signal, while no Terraform was running.
     #[error("stopped by {0}")]
     Stopped(StopSignal),
+    /// The job that started this presync is gone, or its end would not be noticed.
+    #[error("the job that started this presync cannot be watched")]
+    Parent(#[source] std::io::Error),
     /// INT and TERM could not be caught.
     #[error("the stop signals could not be caught")]
     Signals(#[source] std::io::Error),
@@ -164,6 +167,7 @@ impl PresyncError {
             | PresyncError::State { .. }
             | PresyncError::Backend(_)
             | PresyncError::Record(_)
+            | PresyncError::Parent(_)
             | PresyncError::Signals(_) => Class::Failed,
         }
     }
@@ -206,7 +210,7 @@ pub fn main() -> ExitCode {
 async fn run(arguments: Arguments, log: &mut Log) -> Result<(), PresyncError> {
     let mut stop = Stop::listen().map_err(PresyncError::Signals)?;
     if let Some(parent) = std::env::var(PARENT).ok().and_then(|p| p.parse().ok()) {
-        child::die_with_parent(parent).map_err(PresyncError::Signals)?;
+        child::die_with_parent(parent).map_err(PresyncError::Parent)?;
     }
     let environment = Environment::read()?;
     log.mask(environment.secrets());

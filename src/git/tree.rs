@@ -219,8 +219,7 @@ impl<'a> PartialClone<'a> {
             return Ok(());
         }
         let mut git = self.remote.git(Some(self.folder))?;
-        // With the default negotiation git would tell the server of commits whose trees we never had.
-        git.args(["-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet"]);
+        git.args(["fetch", "--quiet"]);
         git.args([
             "--no-tags",
             "--no-write-fetch-head",

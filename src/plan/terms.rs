@@ -47,11 +47,14 @@ pub struct Terms {
 pub enum TermsError {
     /// Not in the registry, and no namespace given.
     #[error(
-        "{target} is not in the registry, so its namespace is not known: give --namespace{faulty}"
+        "{target} is not in the registry, so its namespace is not known: give --namespace, or name a stage that it has{}{faulty}",
+        list_of(.registered)
     )]
     NotRegistered {
         /// The stage.
         target: String,
+        /// The stages of the same repository that the registry has.
+        registered: Vec<String>,
         /// The entries that could not be read, any of which may be the one.
         faulty: String,
     },
@@ -109,6 +112,13 @@ pub enum TermsError {
         /// The revision that was given.
         prefix: CommitPrefix,
     },
+}
+
+fn list_of(targets: &[String]) -> String {
+    if targets.is_empty() {
+        return " (of this repository it has none)".to_owned();
+    }
+    format!(" (of this repository: {})", targets.join(", "))
 }
 
 /// Draws the terms of `target`, whose repository the registry knows as `known_url`.
@@ -182,6 +192,7 @@ pub fn draw(
             };
             return Err(TermsError::NotRegistered {
                 target: target.to_string(),
+                registered: stages_of(registry, known_url, target),
                 faulty,
             });
         }
@@ -195,6 +206,24 @@ pub fn draw(
         tracked_from,
         warnings,
     })
+}
+
+/// Every stage that the registry deploys from the target's repository, as targets.
+fn stages_of(registry: &Registry, known_url: &RepoUrl, target: &Target) -> Vec<String> {
+    let apps = registry
+        .apps()
+        .filter(|app| app.repo.same_repository(known_url));
+    apps.flat_map(|app| {
+        app.stages.iter().map(|stage| {
+            let target = Target {
+                repo: target.repo.clone(),
+                path: app.path.clone(),
+                stage: stage.name.clone(),
+            };
+            target.to_string()
+        })
+    })
+    .collect()
 }
 
 /// The fault that hides the very stage: its app is read, the stage is not.
@@ -330,7 +359,14 @@ apps:
     fn a_path_that_is_not_registered_needs_a_namespace_even_where_the_repository_is() {
         let error = draw_for("PlatformDeploy", None, "prd", Given::default()).unwrap_err();
         let text = error.to_string();
-        assert!(text.starts_with("PlatformDeploy/prd is not in the registry, so its namespace is not known: give --namespace"), "{text}");
+        assert!(
+            text.starts_with(
+                "PlatformDeploy/prd is not in the registry, so its namespace is not known: give --namespace, or name a \
+                 stage that it has (of this repository: PlatformDeploy/headlamp/prd, PlatformDeploy/headlamp/dev, \
+                 PlatformDeploy/headlamp/dev)"
+            ),
+            "{text}"
+        );
         assert!(
             text.contains("releases/values.yaml:23"),
             "the faulty entry may be the one: {text}"

@@ -12,6 +12,7 @@ use crate::forge::git::GitForge;
 use crate::forge::{Forge, ForgeError};
 use crate::git::history::Reach;
 use crate::git::{Credentials, CredentialsError};
+use crate::layout::LayoutError;
 use crate::local::{self, Ended, LocalError};
 use crate::names::{
     AppPath, BranchName, CommitPrefix, CommitSha, Namespace, RepoUrl, StageName, Target,
@@ -20,12 +21,12 @@ use crate::registry::{Registry, RegistryError};
 use crate::report::{self, Failure, Outcome, OutputError, Shown};
 use crate::settings::{ForgeSettings, RunnerSettings, Settings, StateSource};
 use crate::stop::Stop;
-use crate::transport::follow::{Complete, Follower};
+use crate::transport::follow::{Complete, Follower, LastLine};
 use crate::transport::record::PlanRecord;
 use crate::transport::request::{Estate, PlanRequest};
 
 pub use outcome::PlanReport;
-use outcome::Progress;
+use outcome::{Progress, StatePlace};
 use terms::{Given, Terms, TermsError, Tracked};
 
 /// What the caller asked for.
@@ -83,6 +84,12 @@ pub enum PlanError {
     RegistryEncoding { place: String },
     #[error(transparent)]
     Terms(#[from] TermsError),
+    #[error("the state of {target} has no valid path")]
+    StateKey {
+        target: String,
+        #[source]
+        source: Box<LayoutError>,
+    },
     #[error("{repo} has no {folder}/ at {commit}; {}", there_is("apps", .apps))]
     NoTerraform {
         repo: String,
@@ -119,6 +126,7 @@ impl PlanError {
             PlanError::Terms(TermsError::OtherSpelling { .. }) => Outcome::Refused,
             PlanError::NotSupported { .. }
             | PlanError::Terms(_)
+            | PlanError::StateKey { .. }
             | PlanError::NoTerraform { .. }
             | PlanError::NoConfig { .. } => Outcome::Usage,
             PlanError::Forge(error) => match error {
@@ -167,11 +175,16 @@ async fn carry_out(
         signal = stop.next() => return Ok(Outcome::of_stop(signal)),
     };
     let mut follower = Follower::default();
+    let mut last_line = LastLine::default();
     let ended = local::run(
         &gathered.request.arguments(),
         &gathered.environment,
         stop,
-        |piece| shown.write(&follower.push(piece)),
+        |piece| {
+            let piece = follower.push(piece);
+            last_line.push(&piece);
+            shown.write(&piece)
+        },
     )
     .await
     .map_err(PlanError::from)?;
@@ -179,6 +192,8 @@ async fn carry_out(
     shown
         .write(&rest)
         .map_err(|e| PlanError::Local(LocalError::Show(e)))?;
+    last_line.push(&rest);
+    progress.last_line = last_line.finish();
     let (complete, record) = match &ended.summary {
         Some(summary) => followed.against(summary),
         None => (Complete::No(format!("presync {}", ended.end)), None),
@@ -237,6 +252,7 @@ async fn gather(
     for warning in &terms.warnings {
         report::note(format_args!("warning: {warning}"));
     }
+    progress.warnings.clone_from(&terms.warnings);
     report::heading("target", target);
     let Terms {
         namespace,
@@ -247,6 +263,9 @@ async fn gather(
     } = &terms;
     report::heading("namespace", format_args!("{namespace} ({namespace_from})"));
     progress.namespace = Some(namespace.clone());
+    if let Tracked::Branch(branch) = tracked {
+        progress.branch = Some(branch.clone());
+    }
     let (revision, revision_from) =
         resolve(&forge, wanted, settings, tracked, tracked_from).await?;
     report::heading("revision", format_args!("{revision} ({revision_from})"));
@@ -257,10 +276,24 @@ async fn gather(
     report::heading("deploys from", &url);
     let state_url = state_url(&forge, settings);
     let state = &settings.state;
+    let path = target.path.as_ref();
+    let key = settings
+        .layout
+        .state_key(&state.prefix, &target.repo, path, &target.stage)
+        .map_err(|source| PlanError::StateKey {
+            target: target.to_string(),
+            source: Box::new(source),
+        })?;
+    report::heading("state", &key);
     report::heading(
-        "state in",
+        "kept in",
         format_args!("{state_url} (branch {})", state.branch),
     );
+    progress.state = Some(StatePlace {
+        repository: state_url.clone(),
+        branch: state.branch.clone(),
+        key,
+    });
     report::heading("runner", "local: presync as a child of this job");
     let estate = Estate {
         state_url,

@@ -1,29 +1,51 @@
 //! What came of a plan: the last line on standard error, and the result file.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::names::{CommitSha, Namespace};
+use crate::names::{
+    AppPath, BranchName, CommitSha, Namespace, RepoName, RepoUrl, StageName, StateKey, Target,
+};
 use crate::report::{self, Failure, Outcome};
 use crate::terraform::changes::{Action, Changes};
 use crate::transport::follow::Complete;
-use crate::transport::record::{PlanRecord, StateSeen};
+use crate::transport::record::PlanRecord;
 
 use super::Wanted;
 
 /// What was known when the plan ended.
 #[derive(Debug, Default)]
 pub struct Progress {
+    /// Once the terms were drawn: what the caller was warned of.
+    pub warnings: Vec<String>,
     /// Once the terms were drawn.
     pub namespace: Option<Namespace>,
+    /// Once the terms were drawn; none where the registry pins a commit.
+    pub branch: Option<BranchName>,
     /// Once the branch was resolved.
     pub revision: Option<CommitSha>,
+    /// Once the folders were found.
+    pub state: Option<StatePlace>,
+    /// Once presync had ended: its last line.
+    pub last_line: Option<String>,
     /// Once presync had finished.
     pub record: Option<PlanRecord>,
     /// Once presync had ended.
     pub complete: Option<Complete>,
+}
+
+/// Where a stage's state is.
+#[derive(Debug)]
+pub struct StatePlace {
+    /// The state repository.
+    pub repository: RepoUrl,
+    /// Its branch.
+    pub branch: BranchName,
+    /// The state's path in it.
+    pub key: StateKey,
 }
 
 /// How a plan ended.
@@ -32,7 +54,8 @@ pub struct PlanReport {
     outcome: Outcome,
     failure: Option<Failure>,
     progress: Progress,
-    target: String,
+    target: Target,
+    log: Option<PathBuf>,
     took: Duration,
 }
 
@@ -44,15 +67,32 @@ struct ResultFile<'a> {
     outcome: Outcome,
     exit_code: u8,
     error: Option<String>,
-    target: &'a str,
+    warnings: &'a [String],
+    target: String,
+    repo: &'a RepoName,
+    app_path: Option<&'a AppPath>,
+    stage: &'a StageName,
     namespace: Option<&'a Namespace>,
+    branch: Option<&'a BranchName>,
     revision: Option<&'a CommitSha>,
-    state: Option<&'a StateSeen>,
+    state: Option<StateInResult<'a>>,
     terraform: Option<&'a str>,
-    changes: Option<&'a Changes>,
+    has_changes: Option<bool>,
     counts: Option<BTreeMap<Action, usize>>,
+    changes: Option<&'a Changes>,
+    log: Option<&'a Path>,
     log_complete: Option<bool>,
     seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct StateInResult<'a> {
+    repository: &'a RepoUrl,
+    branch: &'a BranchName,
+    key: &'a StateKey,
+    found: Option<bool>,
+    lineage: Option<&'a str>,
+    serial: Option<u64>,
 }
 
 impl PlanReport {
@@ -71,7 +111,8 @@ impl PlanReport {
             outcome,
             failure,
             progress,
-            target: wanted.target.to_string(),
+            target: wanted.target.clone(),
+            log: wanted.log.clone(),
             took,
         }
     }
@@ -99,22 +140,64 @@ impl PlanReport {
 
     /// The result file's content.
     pub fn result(&self) -> impl Serialize + '_ {
-        let record = self.progress.record.as_ref();
+        let progress = &self.progress;
+        let record = progress.record.as_ref();
+        let position = record.and_then(|record| record.state.position.as_ref());
         ResultFile {
             version: 1,
             program: "stagewright-plan",
             outcome: self.outcome,
             exit_code: self.outcome.code(),
-            error: self.failure.as_ref().map(Failure::message),
-            target: &self.target,
-            namespace: self.progress.namespace.as_ref(),
-            revision: self.progress.revision.as_ref(),
-            state: record.map(|record| &record.state),
+            error: self.error(),
+            warnings: &progress.warnings,
+            target: self.target.to_string(),
+            repo: &self.target.repo,
+            app_path: self.target.path.as_ref(),
+            stage: &self.target.stage,
+            namespace: progress.namespace.as_ref(),
+            branch: progress.branch.as_ref(),
+            revision: progress.revision.as_ref(),
+            state: progress.state.as_ref().map(|place| StateInResult {
+                repository: &place.repository,
+                branch: &place.branch,
+                key: &place.key,
+                found: record.map(|_| position.is_some()),
+                lineage: position.map(|position| position.lineage.as_str()),
+                serial: position.map(|position| position.serial),
+            }),
             terraform: record.map(|record| record.terraform.as_str()),
-            changes: record.map(|record| &record.changes),
+            has_changes: record.map(|record| !record.changes.is_empty()),
             counts: record.map(|record| record.changes.counts()),
-            log_complete: self.progress.complete.as_ref().map(|c| *c == Complete::Yes),
+            changes: record.map(|record| &record.changes),
+            log: self.log.as_deref(),
+            log_complete: progress.complete.as_ref().map(|c| *c == Complete::Yes),
             seconds: (self.took.as_secs_f64() * 1000.0).round() / 1000.0,
+        }
+    }
+
+    /// Why the exit code is not 0; nothing where it is.
+    fn error(&self) -> Option<String> {
+        if let Some(failure) = &self.failure {
+            return Some(failure.message());
+        }
+        let missing = match &self.progress.complete {
+            Some(Complete::No(missing)) => Some(format!("the log is not complete: {missing}")),
+            Some(Complete::Yes) | None => None,
+        };
+        match self.outcome {
+            Outcome::Done => None,
+            Outcome::Interrupted => Some("stopped by INT".to_owned()),
+            Outcome::Terminated => Some("stopped by TERM".to_owned()),
+            Outcome::Refused if self.progress.record.is_some() => {
+                Some("the plan carries changes, and --fail-on-changes was given".to_owned())
+            }
+            Outcome::LogIncomplete => missing,
+            _ => self
+                .progress
+                .last_line
+                .clone()
+                .or(missing)
+                .or_else(|| Some("the launched run failed".to_owned())),
         }
     }
 
@@ -123,9 +206,10 @@ impl PlanReport {
         let took = format!("{:.1} s", self.took.as_secs_f64());
         match (&self.progress.record, self.outcome) {
             (Some(record), Outcome::Done | Outcome::Refused | Outcome::LogIncomplete) => {
-                let next = match &self.progress.namespace {
-                    _ if record.changes.is_empty() => "nothing; a sync applies nothing".to_owned(),
-                    _ => format!("read the lines above; the next sync of {target} applies them"),
+                let next = if record.changes.is_empty() {
+                    "nothing; a sync applies nothing".to_owned()
+                } else {
+                    format!("read the lines above; the next sync of {target} applies them")
                 };
                 format!(
                     "Planned: {} for {target} in {took}; nothing was applied. Next: {next}.",
@@ -151,7 +235,7 @@ fn in_words(changes: &Changes) -> String {
         let mut kinds: Vec<String> = changes
             .counts()
             .into_iter()
-            .filter(|(action, _)| *action != Action::Nothing)
+            .filter(|(action, count)| *count > 0 && *action != Action::Nothing)
             .map(|(action, count)| format!("{count} {}", action.word()))
             .collect();
         let moved = changes.resources.iter().filter(|c| c.moved_from.is_some());

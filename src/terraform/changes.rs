@@ -77,6 +77,20 @@ pub enum Action {
 }
 
 impl Action {
+    /// Every action, in the order in which they are counted.
+    pub const ALL: [Action; 10] = [
+        Action::Create,
+        Action::Update,
+        Action::Destroy,
+        Action::Read,
+        Action::DestroyThenCreate,
+        Action::CreateThenDestroy,
+        Action::Forget,
+        Action::CreateThenForget,
+        Action::Nothing,
+        Action::Unknown,
+    ];
+
     fn of(actions: &[String]) -> Action {
         let words: Vec<&str> = actions.iter().map(String::as_str).collect();
         match words.as_slice() {
@@ -220,9 +234,9 @@ impl Changes {
         self.resources.is_empty() && self.outputs.is_empty() && self.gone.is_empty()
     }
 
-    /// How many resource changes there are of each action.
+    /// How many resource changes there are of each action, those with none included.
     pub fn counts(&self) -> BTreeMap<Action, usize> {
-        let mut counts = BTreeMap::new();
+        let mut counts: BTreeMap<Action, usize> = Action::ALL.map(|action| (action, 0)).into();
         for change in &self.resources {
             *counts.entry(change.action).or_insert(0) += 1;
         }

@@ -104,6 +104,39 @@ impl Follower {
     }
 }
 
+/// Keeps the last of presync's own lines that was shown: where a run fails, it names the cause.
+#[derive(Debug, Default)]
+pub struct LastLine {
+    line: Vec<u8>,
+    last: Option<String>,
+}
+
+impl LastLine {
+    /// Takes a piece of the log as it is shown.
+    pub fn push(&mut self, piece: &[u8]) {
+        for &byte in piece {
+            if byte == b'\n' {
+                self.end_line();
+            } else if self.line.len() < LONGEST_RECORD_LINE {
+                self.line.push(byte);
+            }
+        }
+    }
+
+    /// The line without its `presync: `; `None` when there was none.
+    pub fn finish(mut self) -> Option<String> {
+        self.end_line();
+        self.last
+    }
+
+    fn end_line(&mut self) {
+        if let Some(text) = self.line.strip_prefix(b"presync: ") {
+            self.last = Some(String::from_utf8_lossy(text).into_owned());
+        }
+        self.line.clear();
+    }
+}
+
 fn show(state: &mut Strip, bytes: &[u8], shown: &mut Vec<u8>, ended: bool) {
     for &byte in bytes {
         strip(state, byte, shown);
@@ -297,6 +330,15 @@ mod tests {
                 "1 lines (4 bytes) arrived of the 2 lines (8 bytes) that were written".to_owned()
             )
         );
+    }
+
+    #[test]
+    fn the_last_line_of_presync_is_kept_and_what_terraform_prints_is_not() {
+        let mut last = LastLine::default();
+        last.push(b"presync: one\nError: x\npresy");
+        last.push(b"nc: two\n  presync: a child's\n");
+        assert_eq!(last.finish(), Some("two".to_owned()));
+        assert_eq!(LastLine::default().finish(), None);
     }
 
     proptest! {

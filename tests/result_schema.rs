@@ -1,0 +1,244 @@
+//! What `--result` writes has the shape that `schemas/plan-result.v1.schema.json` promises.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "support/estate.rs"]
+mod estate;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+fn schema() -> Value {
+    serde_json::from_str(include_str!("../schemas/plan-result.v1.schema.json")).unwrap()
+}
+
+/// What is wrong with `result`, each with its place.
+fn faults(result: &Value) -> Vec<String> {
+    let validator = jsonschema::draft202012::new(&schema()).unwrap();
+    validator
+        .iter_errors(result)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect()
+}
+
+/// Runs a plan in `folder`, which must end with `code`, and gives its valid result.
+fn result(folder: &Path, arguments: &[&str], code: i32) -> Value {
+    let file = folder.join("result.json");
+    let arguments = [arguments, &["--result", "result.json"]].concat();
+    let run = estate::plan(folder, &arguments);
+    assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
+    let result: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(faults(&result), Vec::<String>::new(), "{result:#}");
+    assert_eq!(result["exit_code"], code);
+    assert_eq!(result["error"].is_null(), code == 0, "{}", result["error"]);
+    result
+}
+
+const HEADLAMP: &[&str] = &[
+    "--sandbox",
+    "--repo",
+    "PlatformDeploy",
+    "--app-path",
+    "headlamp",
+];
+
+#[test]
+fn a_plan_with_changes_is_told_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [HEADLAMP, &["--stage", "prd", "--log", "plan.log"]].concat();
+
+    let result = result(folder.path(), &arguments, 0);
+
+    assert_eq!(result["outcome"], "done");
+    assert_eq!(result["target"], "PlatformDeploy/headlamp/prd");
+    assert_eq!(result["namespace"], "headlamp-prd");
+    assert_eq!(result["branch"], "main");
+    assert_eq!(result["log"], "plan.log");
+    assert_eq!(result["log_complete"], true);
+    assert_eq!(result["has_changes"], true);
+    assert_eq!(
+        result["state"]["key"],
+        "argocd/PlatformDeploy/headlamp/prd/terraform.tfstate"
+    );
+    assert_eq!(result["state"]["serial"], 42);
+    assert_eq!(
+        result["counts"],
+        json!({
+            "create": 2, "update": 1, "destroy": 1, "read": 0, "destroy-then-create": 1, "create-then-destroy": 1,
+            "forget": 0, "create-then-forget": 0, "nothing": 1, "unknown": 0
+        })
+    );
+    assert_eq!(result["changes"]["resources"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn changes_that_were_to_be_refused_are_told_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [HEADLAMP, &["--stage", "prd", "--fail-on-changes"]].concat();
+
+    let result = result(folder.path(), &arguments, 3);
+
+    assert_eq!(result["outcome"], "refused");
+    assert_eq!(
+        result["error"],
+        "the plan carries changes, and --fail-on-changes was given"
+    );
+    assert_eq!(result["has_changes"], true);
+}
+
+#[test]
+fn a_stage_without_a_state_has_no_lineage_and_one_without_changes_has_zero_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let pgadmin = &[
+        "--sandbox",
+        "--repo",
+        "PlatformDeploy",
+        "--app-path",
+        "pgadmin",
+    ][..];
+
+    let new = result(folder.path(), &[pgadmin, &["--stage", "dev"]].concat(), 0);
+
+    assert_eq!(new["state"]["found"], false);
+    assert_eq!(new["state"]["lineage"], Value::Null);
+    assert_eq!(new["counts"]["create"], 3);
+
+    let arguments = [pgadmin, &["--stage", "prd", "--fail-on-changes"]].concat();
+    let unchanged = result(folder.path(), &arguments, 0);
+
+    assert_eq!(unchanged["has_changes"], false);
+    assert_eq!(unchanged["counts"]["create"], 0);
+    assert_eq!(unchanged["changes"]["resources"], json!([]));
+}
+
+#[test]
+fn a_failed_run_is_told_with_the_cause_from_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = folder.path().join("git");
+    std::fs::write(
+        folder.path().join("stagewright.yaml"),
+        "forge: {git: {root: git, known_as: https://github.com/example}}\nregistry: {repo: ArgoCDDeploy}\n\
+         state: {repo: TerraformState}\nrunner: local\n",
+    )
+    .unwrap();
+    estate::repository(
+        &git.join("ArgoCDDeploy.git"),
+        "main",
+        &[(
+            "releases/values.yaml",
+            "apps:\n  notes:\n    repo: https://github.com/example/NotesDeploy.git\n    stages: {prd: {}}\n",
+        )],
+    );
+    estate::repository(
+        &git.join("TerraformState.git"),
+        "main",
+        &[("README.md", "states\n")],
+    );
+    estate::repository(
+        &git.join("NotesDeploy.git"),
+        "main",
+        &[
+            ("terraform/main.tf", "resource \"terraform_data\" {}\n"),
+            ("config/prd/stage.tfvars", "\n"),
+        ],
+    );
+
+    let result = result(
+        folder.path(),
+        &["--repo", "NotesDeploy", "--stage", "prd"],
+        4,
+    );
+
+    assert_eq!(result["outcome"], "run-failed");
+    assert_eq!(
+        result["error"],
+        "terraform init ended with exit code 1; its own message stands above"
+    );
+    assert_eq!(result["has_changes"], Value::Null);
+    assert_eq!(result["state"]["found"], Value::Null);
+    assert_eq!(result["app_path"], Value::Null);
+}
+
+#[test]
+fn settings_that_cannot_be_read_have_a_result_too() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let missing = result(folder.path(), &["--repo", "X", "--stage", "prd"], 2);
+
+    assert_eq!(missing["outcome"], "usage");
+    assert_eq!(missing["target"], "X/prd");
+    assert_eq!(missing["revision"], Value::Null);
+    assert!(
+        missing["error"]
+            .as_str()
+            .unwrap()
+            .starts_with("there is no settings file \"stagewright.yaml\""),
+        "{}",
+        missing["error"]
+    );
+
+    std::fs::write(folder.path().join("stagewright.yaml"), "forg: {}\n").unwrap();
+    let unknown = result(folder.path(), &["--repo", "X", "--stage", "prd"], 2);
+
+    assert!(
+        unknown["error"].as_str().unwrap().contains("`forg`"),
+        "{}",
+        unknown["error"]
+    );
+}
+
+#[test]
+fn a_bent_result_is_refused_at_the_bent_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let sound = result(
+        folder.path(),
+        &["--sandbox", "--repo", "FieldnotesDeploy", "--stage", "prd"],
+        0,
+    );
+    let bent: [(&str, &str, Value); 7] = [
+        ("", "extra", json!(1)),
+        ("", "version", json!(2)),
+        ("", "outcome", json!("moved")),
+        ("", "revision", json!("abc")),
+        ("", "seconds", json!("1.5")),
+        ("/state", "serial", json!(-1)),
+        ("/counts", "burn", json!(1)),
+    ];
+    for (parent, key, value) in bent {
+        let mut result = sound.clone();
+        result
+            .pointer_mut(parent)
+            .unwrap()
+            .as_object_mut()
+            .unwrap()
+            .insert(key.to_owned(), value);
+        assert_ne!(faults(&result), Vec::<String>::new(), "{parent}/{key}");
+    }
+    for key in sound.as_object().unwrap().keys() {
+        let mut result = sound.clone();
+        result.as_object_mut().unwrap().remove(key);
+        assert_ne!(faults(&result), Vec::<String>::new(), "without {key}");
+    }
+}
+
+#[test]
+fn every_field_of_the_schema_is_described() {
+    fn undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        for (name, field) in properties {
+            let place = format!("{path}/{name}");
+            if field["description"].is_null() && field["$ref"].is_null() {
+                found.push(place.clone());
+            }
+            undescribed(field, &place, found);
+            undescribed(&field["items"], &place, found);
+        }
+    }
+    let schema = schema();
+    let mut found = Vec::new();
+    undescribed(&schema, "", &mut found);
+    for (name, definition) in schema["$defs"].as_object().unwrap() {
+        undescribed(definition, name, &mut found);
+    }
+    assert_eq!(found, Vec::<String>::new());
+}

@@ -100,10 +100,9 @@ fn the_sample_of_another_layout_differs_in_every_key() {
     let settings = Settings::load(&file, SettingsOrigin::Flag).unwrap();
     assert_eq!(
         settings.forge,
-        ForgeSettings::GitHub {
-            owner: "example-org".parse().unwrap(),
-            url: "https://github.example.org".parse().unwrap(),
-            api: "https://github.example.org/api/v3".to_owned(),
+        ForgeSettings::Git {
+            root: "ssh://git@git.example.org:2222/infra".parse().unwrap(),
+            known_as: Some("https://code.example.org/infra".parse().unwrap()),
         }
     );
     assert_eq!(settings.registry.repo.as_str(), "Estate");
@@ -112,7 +111,7 @@ fn the_sample_of_another_layout_differs_in_every_key() {
     assert_eq!(
         settings.state.source,
         StateSource::Url(
-            "ssh://git@git.example.org:2222/infra/states.git"
+            "ssh://git@git.example.org:2222/terraform/states.git"
                 .parse()
                 .unwrap()
         )
@@ -121,12 +120,8 @@ fn the_sample_of_another_layout_differs_in_every_key() {
     assert_eq!(settings.state.prefix, "tf/live");
     assert_eq!(
         settings.runner,
-        RunnerSettings::Kubernetes {
-            context: Some("live-admin".to_owned()),
-            namespace: "terraform-runs".parse().unwrap(),
-            image: "registry.example.org/infra/presync:2.4".to_owned(),
-            service_account: "terraform".to_owned(),
-            secret: "terraform-env".to_owned(),
+        RunnerSettings::Local {
+            sops_age_key_file: Some(file.parent().unwrap().join("keys/live.age")),
         }
     );
     assert_eq!(
@@ -173,6 +168,36 @@ fn the_sample_of_another_layout_differs_in_every_key() {
     for (key, value) in defaults.as_object().unwrap() {
         assert_ne!(&others[key], value, "{key}");
     }
+}
+
+#[test]
+fn every_key_for_github_and_kubernetes_can_be_set() {
+    let settings = read(
+        "forge: {github: {owner: example-org, url: 'https://github.example.org', api: 'https://github.example.org/api/v3/'}}\n\
+         registry: {repo: ArgoCDDeploy}\nstate: {repo: TerraformState}\n\
+         runner: {kubernetes: {context: live-admin, namespace: terraform-runs, image: 'registry.example.org/presync:2.4', \
+         service_account: terraform, secret: terraform-env}}\n",
+        SettingsOrigin::Flag,
+    )
+    .unwrap();
+    assert_eq!(
+        settings.forge,
+        ForgeSettings::GitHub {
+            owner: "example-org".parse().unwrap(),
+            url: "https://github.example.org".parse().unwrap(),
+            api: "https://github.example.org/api/v3".to_owned(),
+        }
+    );
+    assert_eq!(
+        settings.runner,
+        RunnerSettings::Kubernetes {
+            context: Some("live-admin".to_owned()),
+            namespace: "terraform-runs".parse().unwrap(),
+            image: "registry.example.org/presync:2.4".to_owned(),
+            service_account: "terraform".to_owned(),
+            secret: "terraform-env".to_owned(),
+        }
+    );
 }
 
 #[test]

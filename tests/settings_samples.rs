@@ -60,11 +60,8 @@ fn result(file: &Path) -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
 
-#[test]
-fn the_sample_for_plain_git_plans_where_it_lies_without_any_flag() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    std::fs::copy(sample("plain-git.yaml"), folder.join("stagewright.yaml")).unwrap();
+/// The repositories that the sample for plain git names, with the state at `key`.
+fn plain_git_estate(folder: &Path, key: &str) {
     repository(
         &folder.join("git/ArgoCDDeploy.git"),
         "main",
@@ -84,8 +81,16 @@ fn the_sample_for_plain_git_plans_where_it_lies_without_any_flag() {
     repository(
         &folder.join("git/TerraformState.git"),
         "main",
-        &[("argocd/FieldnotesDeploy/prd/terraform.tfstate", STATE)],
+        &[(key, STATE)],
     );
+}
+
+#[test]
+fn the_sample_for_plain_git_plans_where_it_lies_without_any_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::copy(sample("plain-git.yaml"), folder.join("stagewright.yaml")).unwrap();
+    plain_git_estate(folder, "argocd/FieldnotesDeploy/prd/terraform.tfstate");
 
     let run = plan(folder, &["--repo", "FieldnotesDeploy", "--stage", "prd"]);
 
@@ -115,6 +120,33 @@ fn the_sample_for_plain_git_plans_where_it_lies_without_any_flag() {
             .contains("stagewright.yaml (found in the working folder)"),
         "{}",
         run.stderr
+    );
+}
+
+#[test]
+fn states_without_a_prefix_are_found_where_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let text = std::fs::read_to_string(sample("plain-git.yaml")).unwrap();
+    let text = text.replace("state:\n", "state:\n  prefix: \"\"\n");
+    std::fs::write(folder.join("stagewright.yaml"), text).unwrap();
+    plain_git_estate(folder, "FieldnotesDeploy/prd/terraform.tfstate");
+
+    let run = plan(folder, &["--repo", "FieldnotesDeploy", "--stage", "prd"]);
+
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stdout.contains(
+            "\npresync: planning against FieldnotesDeploy/prd/terraform.tfstate: nothing is applied\n"
+        ),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout
+            .contains("\npresync: terraform_data.greeting: update\n"),
+        "{}",
+        run.stdout
     );
 }
 

@@ -7,7 +7,7 @@ use crate::git::{Credentials, CredentialsError};
 use crate::layout::{Layout, LayoutError};
 use crate::names::{BranchName, NameError, RepoUrl};
 use crate::transport::request::{
-    LAYOUT, MASK, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE, TERRAFORM,
+    LAYOUT, MASK, NO_PREFIX, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE, TERRAFORM,
 };
 use crate::transport::summary::Summary;
 
@@ -77,7 +77,11 @@ impl Environment {
         Ok(Environment {
             state_url: named(name, &url)?,
             state_branch: named(branch.0, &branch.1)?,
-            state_prefix: variable(STATE_PREFIX).unwrap_or("argocd".to_owned()),
+            state_prefix: match variable(STATE_PREFIX) {
+                None => "argocd".to_owned(),
+                Some(prefix) if prefix == NO_PREFIX => String::new(),
+                Some(prefix) => prefix,
+            },
             layout,
             terraform: variable(TERRAFORM).map(PathBuf::from),
         })

@@ -8,8 +8,10 @@ use crate::names::{AppPath, BranchName, CommitSha, Namespace, RepoUrl, StageName
 pub const STATE_URL: &str = "STAGEWRIGHT_STATE_URL";
 /// The state repository's branch; `main` when unset.
 pub const STATE_BRANCH: &str = "STAGEWRIGHT_STATE_BRANCH";
-/// The first folder of every state key; `argocd` when unset.
+/// The first folder of every state key; `argocd` when unset, and none at all when it is [`NO_PREFIX`].
 pub const STATE_PREFIX: &str = "STAGEWRIGHT_STATE_PREFIX";
+/// The prefix of an estate whose keys have none. An empty variable counts as absent, so it cannot say that.
+pub const NO_PREFIX: &str = "/";
 /// The `layout:` section of the settings as JSON; the defaults when unset.
 pub const LAYOUT: &str = "STAGEWRIGHT_LAYOUT";
 /// The Terraform or OpenTofu program; `terraform` on PATH, else `tofu`, when unset.
@@ -69,10 +71,14 @@ pub struct Estate {
 impl Estate {
     /// As environment variables.
     pub fn environment(&self) -> BTreeMap<&'static str, String> {
+        let prefix = match self.state_prefix.as_str() {
+            "" => NO_PREFIX,
+            prefix => prefix,
+        };
         let mut variables = BTreeMap::from([
             (STATE_URL, self.state_url.to_string()),
             (STATE_BRANCH, self.state_branch.to_string()),
-            (STATE_PREFIX, self.state_prefix.clone()),
+            (STATE_PREFIX, prefix.to_owned()),
             (LAYOUT, self.layout.clone()),
         ]);
         if let Some(program) = &self.terraform {

@@ -13,10 +13,12 @@ use stagewright::stop::Stop;
 use stagewright::{child, presync};
 
 const PROGRAM: &str = "stagewright-plan";
+const EXAMPLE: &str = "To try it without any set-up:
+  stagewright-plan --sandbox --repo PlatformDeploy --app-path headlamp --stage prd";
 
 /// Show what the next sync of a stage would apply with Terraform; change nothing
 #[derive(Debug, Parser)]
-#[command(name = PROGRAM, version)]
+#[command(name = PROGRAM, version, after_help = EXAMPLE)]
 struct Cli {
     #[command(flatten)]
     target: TargetArguments,

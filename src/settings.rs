@@ -136,7 +136,7 @@ pub enum SettingsOrigin {
 pub enum SettingsError {
     /// There is no such file.
     #[error(
-        "there is no settings file {file:?}; settings are read from the file given by --settings, else from the one named in STAGEWRIGHT_SETTINGS, else from stagewright.yaml in the working folder"
+        "there is no settings file {file:?}; settings are read from the file given by --settings, else from the one named in STAGEWRIGHT_SETTINGS, else from stagewright.yaml in the working folder; --sandbox needs none"
     )]
     Missing {
         /// The file.

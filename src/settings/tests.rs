@@ -231,7 +231,7 @@ fn a_missing_file_says_where_settings_are_looked_for() {
         Settings::load(Path::new("/nowhere/stagewright.yaml"), SettingsOrigin::Flag).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no settings file \"/nowhere/stagewright.yaml\"; settings are read from the file given by --settings, else from the one named in STAGEWRIGHT_SETTINGS, else from stagewright.yaml in the working folder"
+        "there is no settings file \"/nowhere/stagewright.yaml\"; settings are read from the file given by --settings, else from the one named in STAGEWRIGHT_SETTINGS, else from stagewright.yaml in the working folder; --sandbox needs none"
     );
 }
 

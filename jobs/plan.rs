@@ -72,6 +72,7 @@ fn main() -> ExitCode {
 
 async fn run(wanted: &Wanted, shared: &SharedArguments) -> Result<Outcome, Failure> {
     let mut stop = Stop::listen().map_err(Failure::no_signals)?;
+    shared.check_result()?;
     let planned = match shared.settings() {
         Ok(settings) => plan::run(wanted, &settings, &mut stop).await,
         Err(failure) => PlanReport::failed(wanted, failure),

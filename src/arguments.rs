@@ -108,6 +108,16 @@ impl SharedArguments {
         Ok((settings, "found in the working folder"))
     }
 
+    /// Looks whether the result file can be written, before anything is started: a wrong path then costs no run.
+    pub fn check_result(&self) -> Result<(), Failure> {
+        match &self.result {
+            None => Ok(()),
+            Some(file) => {
+                report::check_result(file).map_err(|error| Failure::new(Outcome::Failed, error))
+            }
+        }
+    }
+
     /// Writes the result file where one was asked for.
     pub fn write_result(&self, result: &impl Serialize) -> Result<(), Failure> {
         match &self.result {

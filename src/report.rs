@@ -283,6 +283,17 @@ impl Shown {
     }
 }
 
+/// Looks whether [`write_result`] could write this file now: by making the one beside it, and leaving none.
+pub fn check_result(file: &Path) -> Result<(), OutputError> {
+    if file.is_dir() {
+        return Err(OutputError {
+            file: file.to_owned(),
+            source: io::ErrorKind::IsADirectory.into(),
+        });
+    }
+    beside(file).map(drop)
+}
+
 /// Writes a result as JSON, whole or not at all: to a file beside it first, which then takes its name.
 pub fn write_result(file: &Path, result: &impl Serialize) -> Result<(), OutputError> {
     let failed = |source| OutputError {
@@ -291,18 +302,31 @@ pub fn write_result(file: &Path, result: &impl Serialize) -> Result<(), OutputEr
     };
     let mut json = serde_json::to_vec_pretty(result).map_err(|e| failed(io::Error::other(e)))?;
     json.push(b'\n');
+    let mut beside = beside(file)?;
+    beside.write_all(&json).map_err(failed)?;
+    beside.persist(file).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+/// A file without a name of its own yet, in the folder of `file`.
+fn beside(file: &Path) -> Result<tempfile::NamedTempFile, OutputError> {
     let folder = match file.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
+    std::fs::metadata(folder).map_err(|source| OutputError {
+        file: file.to_owned(),
+        source,
+    })?;
     // 0666 less the umask, as any other file that a program is told to write.
-    let mut beside = tempfile::Builder::new()
+    tempfile::Builder::new()
         .permissions(std::fs::Permissions::from_mode(0o666))
         .tempfile_in(folder)
-        .map_err(failed)?;
-    beside.write_all(&json).map_err(failed)?;
-    beside.persist(file).map_err(|e| failed(e.error))?;
-    Ok(())
+        // The library's own error names the file beside, which means nothing to a caller.
+        .map_err(|error| OutputError {
+            file: file.to_owned(),
+            source: error.kind().into(),
+        })
 }
 
 /// Debug lines on standard error, for `-v`.

@@ -242,3 +242,18 @@ fn every_field_of_the_schema_is_described() {
     }
     assert_eq!(found, Vec::<String>::new());
 }
+
+#[test]
+fn a_result_that_could_not_be_written_is_told_before_anything_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [HEADLAMP, &["--stage", "prd", "--result", "no/result.json"]].concat();
+
+    let run = estate::plan(folder.path(), &arguments);
+
+    assert_eq!(run.code, 1);
+    assert_eq!(run.stdout, "");
+    assert_eq!(
+        run.stderr,
+        "stagewright-plan: no/result.json could not be written\n  because: No such file or directory (os error 2)\n"
+    );
+}

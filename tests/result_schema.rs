@@ -152,7 +152,7 @@ fn a_failed_run_is_told_with_the_cause_from_its_log() {
     assert_eq!(result["outcome"], "run-failed");
     assert_eq!(
         result["error"],
-        "terraform init ended with exit code 1; its own message stands above"
+        "the log ends with: terraform init ended with exit code 1; its own message stands above"
     );
     assert_eq!(result["has_changes"], Value::Null);
     assert_eq!(result["state"]["found"], Value::Null);

@@ -131,9 +131,8 @@ impl PlanReport {
     pub fn say(&self, program: &str) {
         if let Some(failure) = &self.failure {
             report::failure(program, failure);
-        }
-        if let Some(Complete::No(missing)) = &self.progress.complete {
-            report::note(format_args!("the log is not complete: {missing}"));
+        } else if let Some(error) = self.error() {
+            report::note(format_args!("{program}: {error}"));
         }
         report::note(self.last_line());
     }
@@ -180,24 +179,28 @@ impl PlanReport {
         if let Some(failure) = &self.failure {
             return Some(failure.message());
         }
-        let missing = match &self.progress.complete {
+        let missing = self.missing();
+        let said = self.progress.last_line.as_ref();
+        let said = said.map(|line| format!("the log ends with: {line}"));
+        let parts = match self.outcome {
+            Outcome::Done => return None,
+            Outcome::Interrupted => [Some("stopped by INT".to_owned()), missing],
+            Outcome::Terminated => [Some("stopped by TERM".to_owned()), missing],
+            Outcome::Refused if self.progress.record.is_some() => {
+                let changes = "the plan carries changes, and --fail-on-changes was given";
+                [Some(changes.to_owned()), None]
+            }
+            Outcome::LogIncomplete => [missing, None],
+            _ => [missing, said],
+        };
+        Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    }
+
+    /// What of the log did not arrive.
+    fn missing(&self) -> Option<String> {
+        match &self.progress.complete {
             Some(Complete::No(missing)) => Some(format!("the log is not complete: {missing}")),
             Some(Complete::Yes) | None => None,
-        };
-        match self.outcome {
-            Outcome::Done => None,
-            Outcome::Interrupted => Some("stopped by INT".to_owned()),
-            Outcome::Terminated => Some("stopped by TERM".to_owned()),
-            Outcome::Refused if self.progress.record.is_some() => {
-                Some("the plan carries changes, and --fail-on-changes was given".to_owned())
-            }
-            Outcome::LogIncomplete => missing,
-            _ => self
-                .progress
-                .last_line
-                .clone()
-                .or(missing)
-                .or_else(|| Some("the launched run failed".to_owned())),
         }
     }
 
@@ -209,7 +212,8 @@ impl PlanReport {
                 let next = if record.changes.is_empty() {
                     "nothing; a sync applies nothing".to_owned()
                 } else {
-                    format!("read the lines above; the next sync of {target} applies them")
+                    let revision: String = record.revision.as_str().chars().take(12).collect();
+                    format!("read the lines above; a sync of {target} at {revision} applies them")
                 };
                 format!(
                     "Planned: {} for {target} in {took}; nothing was applied. Next: {next}.",

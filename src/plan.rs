@@ -286,7 +286,7 @@ async fn gather(
         })?;
     report::heading("state", &key);
     report::heading(
-        "kept in",
+        "state in",
         format_args!("{state_url} (branch {})", state.branch),
     );
     progress.state = Some(StatePlace {

@@ -259,7 +259,7 @@ fn track(
         None => (
             String::new(),
             DEFAULT_BRANCH,
-            "the default branch".to_owned(),
+            "the branch where the registry names none".to_owned(),
         ),
     };
     if let Ok(commit) = text.parse::<CommitSha>() {

@@ -1,8 +1,10 @@
 //! What `--result` writes has the shape that `schemas/plan-result.v1.schema.json` promises.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-#[path = "support/estate.rs"]
-mod estate;
+#[path = "support/program.rs"]
+mod program;
+#[path = "support/repositories.rs"]
+mod repositories;
 
 use std::path::Path;
 
@@ -25,7 +27,7 @@ fn faults(result: &Value) -> Vec<String> {
 fn result(folder: &Path, arguments: &[&str], code: i32) -> Value {
     let file = folder.join("result.json");
     let arguments = [arguments, &["--result", "result.json"]].concat();
-    let run = estate::plan(folder, &arguments);
+    let run = program::plan(folder, &arguments);
     assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
     let result: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(faults(&result), Vec::<String>::new(), "{result:#}");
@@ -121,7 +123,7 @@ fn a_failed_run_is_told_with_the_cause_from_its_log() {
          state: {repo: TerraformState}\nrunner: local\n",
     )
     .unwrap();
-    estate::repository(
+    repositories::repository(
         &git.join("ArgoCDDeploy.git"),
         "main",
         &[(
@@ -129,12 +131,12 @@ fn a_failed_run_is_told_with_the_cause_from_its_log() {
             "apps:\n  notes:\n    repo: https://github.com/example/NotesDeploy.git\n    stages: {prd: {}}\n",
         )],
     );
-    estate::repository(
+    repositories::repository(
         &git.join("TerraformState.git"),
         "main",
         &[("README.md", "states\n")],
     );
-    estate::repository(
+    repositories::repository(
         &git.join("NotesDeploy.git"),
         "main",
         &[
@@ -248,7 +250,7 @@ fn a_result_that_could_not_be_written_is_told_before_anything_is_run() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [HEADLAMP, &["--stage", "prd", "--result", "no/result.json"]].concat();
 
-    let run = estate::plan(folder.path(), &arguments);
+    let run = program::plan(folder.path(), &arguments);
 
     assert_eq!(run.code, 1);
     assert_eq!(run.stdout, "");

@@ -1,12 +1,15 @@
 //! The samples in `examples/settings` are settings that work: each drives a plan, on an estate as the sample names it.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-#[path = "support/estate.rs"]
-mod estate;
+#[path = "support/program.rs"]
+mod program;
+#[path = "support/repositories.rs"]
+mod repositories;
 
 use std::path::{Path, PathBuf};
 
-use estate::{commit, plan, repository};
+use program::plan;
+use repositories::{commit, repository};
 use stagewright::settings::{Settings, SettingsOrigin};
 
 /// A root that shows what it is given: the namespace, and what the variable files say.

@@ -1,41 +1,10 @@
-//! Bare repositories made from a few files, and a run of `stagewright-plan` in a bare environment.
+//! Bare repositories made from a few files, by `git fast-import`.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-
-/// How a run of `stagewright-plan` ended.
-#[derive(Debug)]
-pub struct Run {
-    /// Its exit code.
-    pub code: i32,
-    /// The log.
-    pub stdout: String,
-    /// What the job says of itself.
-    pub stderr: String,
-}
-
-/// Runs `stagewright-plan` in `folder` with nothing in its environment but PATH, and HOME and TMPDIR below `folder`.
-pub fn plan(folder: &Path, arguments: &[&str]) -> Run {
-    let scratch = folder.join("tmp");
-    std::fs::create_dir_all(&scratch).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_stagewright-plan"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", &scratch)
-        .env("TMPDIR", &scratch)
-        .output()
-        .unwrap();
-    Run {
-        code: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
 
 /// Makes the bare repository `folder`, whose branch `branch` holds these files in one commit, and returns that commit.
 pub fn repository(folder: &Path, branch: &str, files: &[(&str, &str)]) -> String {

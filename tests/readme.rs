@@ -1,0 +1,283 @@
+//! What the README states is so: its commands, its transcript, its tables.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "support/program.rs"]
+mod program;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use stagewright::report::Outcome;
+use stagewright::settings::{Settings, SettingsOrigin};
+
+const README: &str = include_str!("../README.md");
+
+/// The text below one heading, up to the next one of its level.
+fn section(heading: &str) -> &'static str {
+    let start = README.find(&format!("\n## {heading}\n")).unwrap();
+    let text = &README[start + 1..];
+    text.find("\n## ").map_or(text, |end| &text[..end])
+}
+
+/// The first cells of the table rows in a text, without their backquotes.
+fn first_cells(text: &str) -> Vec<String> {
+    text.lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| ---"))
+        .map(|line| {
+            line.split('|')
+                .nth(1)
+                .unwrap()
+                .trim()
+                .trim_matches('`')
+                .to_owned()
+        })
+        .collect()
+}
+
+/// The arguments after ` -- ` in the README's first command.
+fn first_command() -> Vec<&'static str> {
+    let command = section("Try it")
+        .lines()
+        .find(|line| line.starts_with("    "))
+        .unwrap()
+        .trim();
+    let rest = command
+        .strip_prefix("cargo run --release --bin stagewright-plan -- ")
+        .unwrap();
+    rest.split(' ').collect()
+}
+
+#[test]
+fn the_first_command_gives_the_transcript() {
+    let text = section("Try it");
+    let transcript = text.split("```\n").nth(1).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+
+    let run = program::plan(folder.path(), &first_command());
+
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let here = folder.path().canonicalize().unwrap();
+    let (headings, end) = run.stderr.trim_end().rsplit_once('\n').unwrap();
+    let shown = format!("{headings}\n{}{end}\n", run.stdout)
+        .replace(&here.display().to_string(), "/tmp/stagewright");
+    let mut left = shown.lines().map(comparable);
+    for line in transcript.lines().filter(|line| *line != "[…]") {
+        let line = comparable(line);
+        assert!(
+            left.any(|shown| shown == line),
+            "not shown, or not in this order: {line}\n{shown}"
+        );
+    }
+}
+
+/// A line without what differs from machine to machine: the program's version and place, and how long it took.
+fn comparable(line: &str) -> String {
+    if line.starts_with("presync: Terraform ") {
+        return "presync: Terraform".to_owned();
+    }
+    match (line.find(" in "), line.find(" s; nothing was applied")) {
+        (Some(from), Some(to)) if line.starts_with("Planned: ") => {
+            format!("{}{}", &line[..from], &line[to..])
+        }
+        _ => line.to_owned(),
+    }
+}
+
+#[test]
+fn every_stage_that_the_readme_says_to_try_does_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, code, said) in [
+        (
+            "--repo FieldnotesDeploy --stage dev",
+            0,
+            "(the head of next,",
+        ),
+        (
+            "--repo PlatformDeploy --app-path pgadmin --stage dev",
+            0,
+            "everything is planned anew",
+        ),
+        (
+            "--repo PlatformDeploy --app-path headlamp --stage qa",
+            2,
+            "PlatformDeploy/headlamp/prd",
+        ),
+    ] {
+        assert!(
+            section("Try it").contains(&format!("`{arguments}`")),
+            "{arguments}"
+        );
+        let words: Vec<&str> = ["--sandbox"]
+            .into_iter()
+            .chain(arguments.split(' '))
+            .collect();
+        let run = program::plan(folder.path(), &words);
+        assert_eq!(run.code, code, "{arguments}: {}", run.stderr);
+        let all = format!("{}{}", run.stdout, run.stderr);
+        assert!(all.contains(said), "{arguments}: {all}");
+    }
+}
+
+#[test]
+fn the_command_that_runs_the_tests_is_what_ci_runs() {
+    assert!(section("Try it").contains("\n    tests/run\n"));
+    let ci = std::fs::read_to_string(".ci/run").unwrap();
+    assert!(ci.contains("/../tests/run\""), "{ci}");
+}
+
+#[test]
+fn the_exit_codes_are_those_of_the_programs() {
+    let documented: Vec<(String, String)> = exit_code_rows()
+        .iter()
+        .map(|cells| (cells[1].to_owned(), cells[2].trim_matches('`').to_owned()))
+        .collect();
+    let codes = [
+        Outcome::Done,
+        Outcome::Failed,
+        Outcome::Usage,
+        Outcome::Refused,
+        Outcome::RunFailed,
+        Outcome::Moved,
+        Outcome::NotConfirmed,
+        Outcome::NeverStarted,
+        Outcome::LogIncomplete,
+        Outcome::Locked,
+        Outcome::Later,
+        Outcome::Interrupted,
+        Outcome::Terminated,
+    ]
+    .map(|outcome| {
+        let word = serde_json::to_value(outcome).unwrap();
+        (
+            outcome.code().to_string(),
+            word.as_str().unwrap().to_owned(),
+        )
+    });
+    assert_eq!(documented, codes);
+}
+
+/// The cells of the table of exit codes; the first one of each row is empty.
+fn exit_code_rows() -> Vec<Vec<&'static str>> {
+    section("Exit codes")
+        .lines()
+        .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>())
+        .filter(|cells| cells.get(1).is_some_and(|code| code.parse::<u8>().is_ok()))
+        .collect()
+}
+
+#[test]
+fn the_codes_that_occur_today_are_those_of_the_results_schema() {
+    let today: Vec<u64> = exit_code_rows()
+        .iter()
+        .filter(|cells| cells[4].starts_with("yes"))
+        .map(|cells| cells[1].parse().unwrap())
+        .collect();
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../schemas/plan-result.v1.schema.json")).unwrap();
+    let codes = schema["properties"]["exit_code"]["enum"]
+        .as_array()
+        .unwrap();
+    let codes: Vec<u64> = codes.iter().map(|code| code.as_u64().unwrap()).collect();
+    assert_eq!(today, codes);
+}
+
+#[test]
+fn the_example_of_a_result_is_one() {
+    let text = section("The result file");
+    let json = text.split("```json\n").nth(1).unwrap();
+    let json = json.split("```").next().unwrap();
+    let schema = serde_json::from_str(include_str!("../schemas/plan-result.v1.schema.json"));
+    let validator = jsonschema::draft202012::new(&schema.unwrap()).unwrap();
+    let faults: Vec<String> = validator
+        .iter_errors(&serde_json::from_str(json).unwrap())
+        .map(|fault| format!("{}: {fault}", fault.instance_path()))
+        .collect();
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+#[test]
+fn the_settings_table_has_every_key_that_is_read_and_no_other() {
+    let documented: BTreeSet<String> = first_cells(section("Settings"))
+        .into_iter()
+        .filter(|key| key != "key")
+        .collect();
+    let mut known = BTreeSet::new();
+    collect_keys(&[], &mut known);
+    assert_eq!(documented, known);
+}
+
+/// Finds out which keys are read: a key that none has is refused with the list of those that could stand there. Where
+/// such a mapping is no section, the error is another one.
+fn collect_keys(section: &[&str], known: &mut BTreeSet<String>) {
+    let mut text = "no_such_key: 1".to_owned();
+    for key in section.iter().rev() {
+        text = format!("{key}: {{{text}}}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("stagewright.yaml");
+    std::fs::write(&file, format!("{{{text}}}\n")).unwrap();
+    let error = Settings::load(&file, SettingsOrigin::Flag)
+        .unwrap_err()
+        .to_string();
+    let Some(keys) = keys_in(&error) else {
+        known.insert(section.join("."));
+        return;
+    };
+    for key in keys {
+        collect_keys(&[section, &[key.as_str()]].concat(), known);
+    }
+}
+
+/// The keys that an error about `no_such_key` lists; `None` for another error.
+fn keys_in(error: &str) -> Option<Vec<String>> {
+    let (_, list) = error.split_once("no_such_key")?;
+    let (_, list) = list
+        .split_once("expected ")
+        .or_else(|| list.split_once("known are "))?;
+    let words = list.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let joining = ["", "one", "of", "or", "and", "at", "line", "column"];
+    Some(
+        words
+            .filter(|word| !joining.contains(word) && !word.starts_with(|c: char| c.is_numeric()))
+            .map(str::to_owned)
+            .collect(),
+    )
+}
+
+#[test]
+fn the_rooms_are_those_of_the_crate() {
+    let text = section("Working on it");
+    let table = text.split("**The rooms**").nth(1).unwrap();
+    let table = table.split("**House rules.**").next().unwrap();
+    let documented: BTreeSet<String> = first_cells(table)
+        .into_iter()
+        .filter(|room| room != "room")
+        .collect();
+    let rooms: BTreeSet<String> = include_str!("../src/lib.rs")
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(documented, rooms);
+}
+
+#[test]
+fn every_link_of_the_readme_leads_somewhere() {
+    let headings: Vec<String> = README
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .map(|heading| heading.to_lowercase().replace(' ', "-"))
+        .collect();
+    let mut broken = Vec::new();
+    for after in README.split("](").skip(1) {
+        let target = after.split(')').next().unwrap();
+        let found = match target.strip_prefix('#') {
+            Some(heading) => headings.iter().any(|known| known == heading),
+            None => target.contains("://") || Path::new(target).exists(),
+        };
+        if !found {
+            broken.push(target);
+        }
+    }
+    assert_eq!(broken, Vec::<&str>::new());
+}

@@ -316,7 +316,7 @@ impl Document<'_> {
     /// A bare name is looked for on the PATH when it is run; a path is taken from the settings' folder.
     fn program(&self, program: PathBuf) -> PathBuf {
         if program.components().count() > 1 {
-            self.folder.join(program)
+            self.folder.join(program).components().collect()
         } else {
             program
         }

@@ -144,9 +144,9 @@ impl PresyncError {
             | PresyncError::Layout(_)
             | PresyncError::NoTerraform { .. }
             | PresyncError::NoConfig { .. } => Class::Usage,
-            PresyncError::Root(RootError::Read { .. } | RootError::Override { .. }) => {
-                Class::Failed
-            }
+            PresyncError::Root(
+                RootError::Read { .. } | RootError::Remove { .. } | RootError::Override { .. },
+            ) => Class::Failed,
             PresyncError::Root(_) | PresyncError::BackendInForce { .. } => Class::Usage,
             PresyncError::Store(StoreError::OtherCase { .. }) => Class::Refused,
             PresyncError::Terraform(error) => match error {

@@ -58,6 +58,12 @@ pub async fn run(
     } = prepared;
     let backend = ReadOnlyBackend::serve(state).await?;
     log.mask(vec![backend.password().to_owned()]);
+    if root.remove_data_folder()? {
+        let folder = &source.terraform;
+        log.say(format_args!(
+            "{folder}/.terraform is in the commit and is not used: Terraform makes its own"
+        ));
+    }
     root.write_override()?;
     let mut variables = backend.variables();
     variables.push(("TF_VAR_stage".to_owned(), request.stage.as_str().into()));
@@ -195,8 +201,7 @@ async fn init(
     log: &mut Log,
     stop: &mut Stop,
 ) -> Result<(), PresyncError> {
-    // -reconfigure: a .terraform/ that someone committed must not be taken for the backend before ours.
-    let mut arguments: Vec<OsString> = ["init", "-input=false", "-no-color", "-reconfigure"]
+    let mut arguments: Vec<OsString> = ["init", "-input=false", "-no-color"]
         .map(OsString::from)
         .into();
     if root.has_lock_file() {

@@ -56,6 +56,15 @@ pub enum RootError {
         /// The folder in the clone.
         folder: String,
     },
+    /// Terraform's working folder is in the commit and stays in the way.
+    #[error("{} is in the commit and could not be removed from the clone", path.display())]
+    Remove {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// It already has a file of the name that ours would take.
     #[error("the override file that points Terraform to the stage's state could not be written to {}", path.display())]
     Override {
@@ -122,6 +131,22 @@ impl Root {
     /// Whether the root pins its providers; `init` may then not change the pins.
     pub fn has_lock_file(&self) -> bool {
         self.has_lock_file
+    }
+
+    /// Removes a working folder of Terraform's that somebody committed: it may select a workspace, a backend, other modules.
+    /// Whether there was one.
+    pub fn remove_data_folder(&self) -> Result<bool, RootError> {
+        let path = self.folder.join(".terraform");
+        let removed = match std::fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => Err(error),
+            Ok(found) if found.is_dir() => std::fs::remove_dir_all(&path),
+            Ok(_) => std::fs::remove_file(&path),
+        };
+        match removed {
+            Ok(()) => Ok(true),
+            Err(source) => Err(RootError::Remove { path, source }),
+        }
     }
 
     /// Writes the file that points Terraform to our state backend (its address comes from the environment).
@@ -441,6 +466,22 @@ mod tests {
                 .unwrap();
             assert!(last.contains("stagewright_override"), "{other}: {last}");
         }
+    }
+
+    #[test]
+    fn a_committed_working_folder_of_terraforms_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("main.tf"), "").unwrap();
+        let root = Root::open(folder.path(), "terraform", "k", Flavour::Terraform).unwrap();
+        assert!(!root.remove_data_folder().unwrap());
+        let data = folder.path().join(".terraform");
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(data.join("environment"), "other").unwrap();
+        assert!(root.remove_data_folder().unwrap());
+        assert!(!data.exists());
+        std::os::unix::fs::symlink(folder.path(), &data).unwrap();
+        assert!(root.remove_data_folder().unwrap());
+        assert!(folder.path().join("main.tf").exists());
     }
 
     #[test]

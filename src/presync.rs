@@ -153,6 +153,7 @@ impl PresyncError {
                 TerraformError::Failed { .. } | TerraformError::TimedOut { .. } => Class::Terraform,
                 TerraformError::Stopped { .. } => Class::Stopped,
                 TerraformError::NotFound { .. }
+                | TerraformError::NoProgram { .. }
                 | TerraformError::Unknown { .. }
                 | TerraformError::TooOld { .. } => Class::Usage,
                 TerraformError::Child { .. } | TerraformError::Cache { .. } => Class::Failed,

@@ -61,12 +61,20 @@ pub enum TerraformError {
         /// What was looked for.
         names: String,
     },
+    /// It is named by a path where there is no program.
+    #[error("there is no program {} that can be run: correct terraform.program in the settings, or leave it out to have Terraform looked for on PATH", program.display())]
+    NoProgram {
+        /// The path.
+        program: PathBuf,
+    },
     /// It does not say what it is.
-    #[error("{} is neither Terraform nor OpenTofu: its version command printed {printed:?}", program.display())]
+    #[error("{} is neither Terraform nor OpenTofu: its version command {end} and printed {printed:?}", program.display())]
     Unknown {
         /// The program.
         program: PathBuf,
-        /// Its first line.
+        /// How it ended.
+        end: String,
+        /// The first line on standard output, or, where that is empty, on standard error.
         printed: String,
     },
     /// It is too old.
@@ -176,6 +184,10 @@ impl Terraform {
         };
         let found = names.iter().find_map(|name| child::find_program(name));
         let found = found.ok_or_else(|| {
+            if let Some(path) = program.filter(|name| name.components().count() > 1) {
+                let program = path.to_owned();
+                return TerraformError::NoProgram { program };
+            }
             let names: Vec<String> = names.iter().map(|n| n.display().to_string()).collect();
             TerraformError::NotFound {
                 names: names.join(" and no "),
@@ -189,9 +201,16 @@ impl Terraform {
             .map_err(|source| child_error("version", source))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let first = text.lines().next().unwrap_or_default();
-        let unknown = || TerraformError::Unknown {
-            program: found.clone(),
-            printed: first.chars().take(80).collect(),
+        let unknown = || {
+            // A version manager's wrapper that has chosen none says so there.
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            let complaint = complaint.lines().next().unwrap_or_default();
+            let printed = if first.is_empty() { complaint } else { first };
+            TerraformError::Unknown {
+                program: found.clone(),
+                end: child::end_in_words(output.status),
+                printed: printed.chars().take(80).collect(),
+            }
         };
         let (flavour, version) = match first.split_once(" v") {
             Some(("Terraform", version)) => (Flavour::Terraform, version),

@@ -56,6 +56,9 @@ pub enum ForgeError {
         /// The file.
         file: String,
     },
+    /// The repository was read, and has no such branch or commit.
+    #[error(transparent)]
+    Absent(GitError),
     /// git could not read it.
     #[error("{repo} could not be read")]
     Git {
@@ -75,7 +78,7 @@ pub enum ForgeError {
         source: std::io::Error,
     },
     /// No private folder for a clone.
-    #[error("the forge could not be read")]
+    #[error(transparent)]
     Scratch(#[from] ScratchError),
 }
 

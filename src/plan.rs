@@ -133,7 +133,8 @@ impl PlanError {
                 ForgeError::NoRepository { .. }
                 | ForgeError::OtherSpelling { .. }
                 | ForgeError::NotReachable { .. } => Outcome::Refused,
-                ForgeError::NoFile { .. }
+                ForgeError::Absent(_)
+                | ForgeError::NoFile { .. }
                 | ForgeError::Git { .. }
                 | ForgeError::List { .. }
                 | ForgeError::Scratch(_) => Outcome::Failed,

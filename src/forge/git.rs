@@ -163,7 +163,12 @@ impl GitForge {
 
 fn git(repo: &RepoName) -> impl FnOnce(GitError) -> ForgeError {
     let repo = repo.clone();
-    |source| ForgeError::Git { repo, source }
+    |source| match source {
+        GitError::NoBranch { .. } | GitError::NoCommit { .. } | GitError::Ambiguous { .. } => {
+            ForgeError::Absent(source)
+        }
+        source => ForgeError::Git { repo, source },
+    }
 }
 
 /// The repositories in a folder: its `<name>.git` folders whose names can be repository names.

@@ -78,7 +78,7 @@ fn parse_path(text: &str) -> Result<PathArgument, NameError> {
     reason = "each variant is one room's error, documented there"
 )]
 pub enum PresyncError {
-    #[error("presync was set up wrongly")]
+    #[error("the environment is wrong")]
     Environment(#[from] EnvironmentError),
     #[error("the credentials for git could not be read")]
     Credentials(#[from] CredentialsError),

@@ -35,7 +35,9 @@ pub enum StoreError {
         other: String,
     },
     /// Something else than a file is there.
-    #[error("{key} in the state repository is not a file")]
+    #[error(
+        "{key} in the state repository is a folder or a link, and a state is a file: move away what stands there"
+    )]
     NotAFile {
         /// Its path.
         key: StateKey,

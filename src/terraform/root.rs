@@ -51,7 +51,9 @@ pub enum RootError {
         file: String,
     },
     /// No configuration at all.
-    #[error("{folder}/ holds no Terraform files")]
+    #[error(
+        "{folder}/ holds no Terraform files, so there is nothing to plan: commit its *.tf files there"
+    )]
     Empty {
         /// The folder in the clone.
         folder: String,

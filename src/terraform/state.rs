@@ -11,11 +11,14 @@ const FORMAT: u64 = 4;
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// Not JSON, or not that of a state.
-    #[error("it is not the JSON of a Terraform state")]
+    #[error(
+        "it is not the JSON of a Terraform state: restore it from the history of the state repository"
+    )]
     NotAState(#[source] serde_json::Error),
     /// Another format.
     #[error(
-        "it has state format {found}, while this version reads format {FORMAT}: use a newer stagewright and Terraform"
+        "it has state format {found}, while only format {FORMAT} is read: {}",
+        if *found < FORMAT { "apply it once with Terraform 0.12 or newer, which writes format 4" } else { "use a newer stagewright and Terraform" }
     )]
     Format {
         /// The format that it names.
@@ -23,7 +26,7 @@ pub enum StateError {
     },
     /// Written by a newer program.
     #[error(
-        "it was written by version {written}, which is newer than the {running} that runs here: upgrade it to {written} or newer"
+        "it was written by version {written}, which is newer than the {running} that runs here: plan with version {written} or newer"
     )]
     Newer {
         /// The version that wrote it.

@@ -11,12 +11,16 @@ use std::process::{ExitCode, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
-use tokio::io::AsyncWriteExt;
+use rustix::process::{Pid, Signal, WaitOptions};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 /// The name (`argv[0]`) under which our executable only sets the parent-death signal and becomes another program.
 const CALLED_AS: &str = "stagewright-child";
+
+/// How long a pipe is read after its program has ended. What the program wrote is there already; a pipe that stays open
+/// is held by something that outlives it, as ssh's ControlPersist does.
+pub const LINGER: Duration = Duration::from_millis(500);
 
 /// Set by [`become_program`]: only a `main` that asks that question may be started a second time under [`CALLED_AS`].
 /// (A test runner does not ask; its children go without the signal.)
@@ -113,7 +117,8 @@ pub fn die_with_parent(parent: u32) -> io::Result<()> {
     }
 }
 
-/// Runs `command` to its end and takes what it prints; `input` goes to its standard input. Killed after `bound`.
+/// Runs `command` to its end and takes what it prints; `input` goes to its standard input. Killed after `bound`, or when
+/// the caller gives it up, with all that it started: git's transport helpers do not end with git.
 pub async fn capture(
     mut command: Command,
     program: &str,
@@ -129,11 +134,42 @@ pub async fn capture(
         command.stdin(Stdio::piped());
     }
     tracing::debug!("{program} {}", arguments_of(&command));
-    let mut child = command.spawn().map_err(|source| ChildError::Start {
+    let child = command.spawn().map_err(|source| ChildError::Start {
         program: program.to_owned(),
         source,
     })?;
+    let group = child.id();
+    let whole = to_the_end(child, input);
+    tokio::pin!(whole);
+    // Declared after the child, so dropped before it: as long as the child is not waited for, the group is its own.
+    let mut given_up = GivenUp { group };
+    match tokio::time::timeout(bound, whole.as_mut()).await {
+        Ok(result) => {
+            let output = result.map_err(pipe)?;
+            given_up.group = None;
+            Ok(output)
+        }
+        Err(_elapsed) => Err(ChildError::TimedOut {
+            program: program.to_owned(),
+            bound,
+        }),
+    }
+}
+
+/// The process group of a program that nobody waits for any more; killed when this is dropped.
+struct GivenUp {
+    group: Option<u32>,
+}
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        kill_strays(self.group);
+    }
+}
+
+async fn to_the_end(mut child: Child, input: &[u8]) -> io::Result<Output> {
     let stdin = child.stdin.take();
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
             match stdin.write_all(input).await {
@@ -145,13 +181,39 @@ pub async fn capture(
             Ok(())
         }
     };
-    let whole = async { tokio::try_join!(feed, child.wait_with_output()) };
-    match tokio::time::timeout(bound, whole).await {
-        Ok(result) => result.map(|((), output)| output).map_err(pipe),
-        Err(_elapsed) => Err(ChildError::TimedOut {
-            program: program.to_owned(),
-            bound,
-        }),
+    let mut output = Output {
+        status: ExitStatus::default(),
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+    };
+    let pipes = async {
+        let out = read_all(stdout, &mut output.stdout);
+        let err = read_all(stderr, &mut output.stderr);
+        tokio::try_join!(feed, out, err).map(|_| ())
+    };
+    let status = {
+        tokio::pin!(pipes);
+        tokio::select! {
+            closed = pipes.as_mut() => {
+                closed?;
+                child.wait().await?
+            }
+            status = child.wait() => {
+                if let Ok(closed) = tokio::time::timeout(LINGER, pipes).await {
+                    closed?;
+                }
+                status?
+            }
+        }
+    };
+    output.status = status;
+    Ok(output)
+}
+
+/// Reads to the end; given up half-way, what was read is in `into`.
+async fn read_all(pipe: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) -> io::Result<()> {
+    if let Some(mut pipe) = pipe {
+        while pipe.read_buf(into).await? > 0 {}
     }
 }
 
@@ -209,9 +271,68 @@ pub fn find_program(name: &Path) -> Option<PathBuf> {
         path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     };
     if name.components().count() > 1 {
-        return executable(name).then(|| name.to_owned());
+        return executable(name).then(|| absolute(name));
     }
     std::env::split_paths(&std::env::var_os("PATH")?)
         .map(|folder| folder.join(name))
         .find(|path| executable(path))
 }
+        .map(|path| absolute(&path))
+}
+
+/// A program is started in other folders than ours, where a relative path (PATH may hold some) leads elsewhere.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_program_leaves_running_with_its_pipes_open_is_not_waited_for() {
+        let mut sh = command(Path::new("/bin/sh"));
+        sh.args(["-c", "sleep 30 & cat; echo told >&2"]);
+        let bound = Duration::from_secs(20);
+        let output = capture(sh, "sh", b"given", bound).await.unwrap();
+        assert!(output.status.success());
+        assert_eq!(output.stdout, b"given");
+        assert_eq!(output.stderr, b"told\n");
+    }
+
+    #[tokio::test]
+    async fn a_program_that_takes_too_long_is_killed_with_all_that_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("id");
+        let mut sh = command(Path::new("/bin/sh"));
+        let script = "sleep 3600 & echo $! >\"$0.new\" && mv \"$0.new\" \"$0\"; wait";
+        sh.args(["-c", script]).arg(&file);
+        {
+            let given_up = capture(sh, "sh", b"", Duration::from_secs(3600));
+            tokio::pin!(given_up);
+            while !file.exists() {
+                let pause = Duration::from_millis(20);
+                assert!(
+                    tokio::time::timeout(pause, given_up.as_mut())
+                        .await
+                        .is_err()
+                );
+            }
+        }
+        let id = std::fs::read_to_string(&file).unwrap();
+        let stat = format!("/proc/{}/stat", id.trim());
+        // Gone, or ended and not waited for by whoever is its parent now.
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    #[test]
+    fn a_program_is_found_as_a_path_that_leads_to_it_from_every_folder() {
+        let found = find_program(Path::new("tests/run")).unwrap();
+        assert_eq!(
+            found,
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run")
+        );
+        assert_eq!(find_program(Path::new("./Cargo.toml")), None);
+    }

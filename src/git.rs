@@ -240,13 +240,17 @@ impl Remote {
 const HELPER: &str = "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \
                       \"$STAGEWRIGHT_GIT_USERNAME\" \"$STAGEWRIGHT_GIT_PASSWORD\"; }; f";
 
-/// What no git of ours may do: run hooks, start maintenance, follow `ext::` URLs.
+/// What no git of ours may do: run hooks, start maintenance, follow `ext::` URLs, wait for a silent server.
 const SETTINGS: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("protocol.ext.allow", "never"),
+    // A killed git leaves its transport helper behind, which would wait for a silent server for ever. In bytes per
+    // second, and seconds; a server that is at work says so every five (uploadpack.keepAlive).
+    ("http.lowSpeedLimit", "1"),
+    ("http.lowSpeedTime", "120"),
     // With the default negotiation git would tell the server of commits whose trees we never had.
     ("fetch.negotiationAlgorithm", "noop"),
 ];

@@ -295,13 +295,18 @@ impl Terraform {
                     ended = Some(status.map_err(pipe_failed)?);
                     // What it started may hold the pipe open for ever; Terraform itself waits for its providers.
                     child::kill_strays(group);
+                    // And what has left its group is not waited for.
+                    deadline.as_mut().reset(tokio::time::Instant::now() + child::LINGER);
                 }
-                signal = stop.next(), if stopped.is_none() => {
+                signal = stop.next(), if stopped.is_none() && ended.is_none() => {
                     stopped = Some(signal);
                     child::terminate(&child);
                     deadline.as_mut().reset(tokio::time::Instant::now() + GRACE);
                 }
                 () = &mut deadline => {
+                    if ended.is_some() {
+                        break;
+                    }
                     if timed_out || stopped.is_some() {
                         child::kill(&child);
                     } else {

@@ -215,6 +215,7 @@ async fn read_all(pipe: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) -> i
     if let Some(mut pipe) = pipe {
         while pipe.read_buf(into).await? > 0 {}
     }
+    Ok(())
 }
 
 /// The program's own arguments, for a debug line.
@@ -256,6 +257,60 @@ pub fn kill_strays(group: Option<u32>) {
     }
 }
 
+/// Makes us the parent of what our children leave behind when they are killed, so that [`end_orphans`] finds it.
+pub fn adopt_orphans() {
+    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+        tracing::debug!(%error, "orphans go to init");
+    }
+}
+
+/// Waits for the orphans of our children, and kills those that are still there after `grace`. To be called where
+/// no child of our own runs.
+pub async fn end_orphans(grace: Duration) {
+    let patience = tokio::time::Instant::now() + grace;
+    // The time that the system may take to carry out a KILL.
+    let give_up = patience + Duration::from_secs(5);
+    loop {
+        let orphans = running_children();
+        let now = tokio::time::Instant::now();
+        if orphans.is_empty() || now >= give_up {
+            return;
+        }
+        if now >= patience {
+            for orphan in orphans {
+                if let Err(error) = rustix::process::kill_process(orphan, Signal::KILL) {
+                    tracing::debug!(%error, "an orphan was not killed");
+                }
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The processes whose parent we are, without those that have ended, which are waited for here.
+fn running_children() -> Vec<Pid> {
+    let me = rustix::process::getpid();
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    processes
+        .flatten()
+        .filter_map(|entry| {
+            let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            // `pid (name) state parent …`; the name may hold anything, parentheses too (proc_pid_stat(5)).
+            let parent = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?;
+            (Pid::from_raw(parent.parse().ok()?) == Some(me)).then_some(pid)
+        })
+        .filter(|pid| {
+            matches!(
+                rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG),
+                Ok(None)
+            )
+        })
+        .collect()
+}
+
 /// How a program ended: `ended with exit code 1`, `was killed by signal 9`.
 pub fn end_in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
@@ -276,7 +331,6 @@ pub fn find_program(name: &Path) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)
         .map(|folder| folder.join(name))
         .find(|path| executable(path))
-}
         .map(|path| absolute(&path))
 }
 
@@ -336,3 +390,4 @@ mod tests {
         );
         assert_eq!(find_program(Path::new("./Cargo.toml")), None);
     }
+}

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::child;
 use crate::presync;
+use crate::report;
 use crate::scratch;
 use crate::stop::{Stop, StopSignal};
 use crate::terraform::GRACE;
@@ -22,6 +23,11 @@ use crate::transport::summary::Summary;
 const AFTER_GRACE: Duration = Duration::from_secs(30);
 /// How long one run may take in all; a launch in the cluster has the same deadline.
 const DEADLINE: Duration = Duration::from_secs(1800);
+
+/// How long what a killed presync left behind may take to end by itself.
+const FOR_ORPHANS: Duration = Duration::from_secs(5);
+/// As much of presync's standard error is kept: the summary stands at its end.
+const MOST_COMPLAINTS: usize = 64 * 1024;
 
 /// The local presync could not be run to its end.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +74,7 @@ pub async fn run(
         .env(TERMINATION_FILE, "/dev/stderr")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    child::adopt_orphans();
     let mut child = command.spawn().map_err(LocalError::Start)?;
     let id = child.id();
     let (Some(mut log), Some(mut errors)) = (child.stdout.take(), child.stderr.take()) else {
@@ -80,6 +87,7 @@ pub async fn run(
     let mut stopped = None;
     let mut not_shown = None;
     let mut left = None;
+    let mut overdue = false;
     let deadline = tokio::time::sleep(DEADLINE);
     tokio::pin!(deadline);
     while log_open || errors_open {
@@ -92,12 +100,13 @@ pub async fn run(
                 {
                     not_shown = Some(error);
                     child::terminate(&child);
+                    deadline.as_mut().reset(Instant::now() + GRACE + AFTER_GRACE);
                 }
             }
             read = errors.read(&mut error_piece), if errors_open => {
                 let count = read.map_err(LocalError::Read)?;
                 errors_open = count > 0;
-                complaints.extend_from_slice(error_piece.get(..count).unwrap_or_default());
+                keep_the_end(&mut complaints, error_piece.get(..count).unwrap_or_default());
             }
             signal = stop.next() => {
                 if stopped.replace(signal).is_some() {
@@ -108,17 +117,30 @@ pub async fn run(
                 deadline.as_mut().reset(Instant::now() + GRACE + AFTER_GRACE);
             }
             () = &mut deadline => {
-                tracing::warn!("presync did not end in time and is killed");
-                child::kill(&child);
-                deadline.as_mut().reset(Instant::now() + AFTER_GRACE);
+                if overdue || stopped.is_some() || not_shown.is_some() {
+                    report::note("presync did not end in time and is killed");
+                    child::kill(&child);
+                    deadline.as_mut().reset(Instant::now() + AFTER_GRACE);
+                } else {
+                    overdue = true;
+                    report::note(format_args!("the run has not ended within {} s and is stopped", DEADLINE.as_secs()));
+                    child::terminate(&child);
+                    deadline.as_mut().reset(Instant::now() + GRACE + AFTER_GRACE);
+                }
             }
         }
     }
     if left.is_none() {
         let status = child.wait().await.map_err(LocalError::Read)?;
-        // A presync that was killed could not remove its working folder.
+        if status.code().is_none() {
+            // A presync that was killed could not wait for its Terraform, nor remove its working folder.
+            child::end_orphans(FOR_ORPHANS).await;
+        }
         scratch::sweep();
-        if let Some(error) = not_shown {
+        // A Ctrl-C ends the reader of a pipe as well, and is what the job is asked about.
+        if let Some(error) = not_shown
+            && stopped.is_none()
+        {
             return Err(LocalError::Show(error));
         }
         let (summary, complaints) = split_summary(&complaints);
@@ -139,6 +161,12 @@ pub async fn run(
     })
 }
 
+/// Takes a piece of presync's standard error, and drops what is too much from its beginning.
+fn keep_the_end(complaints: &mut Vec<u8>, piece: &[u8]) {
+    complaints.extend_from_slice(piece);
+    complaints.drain(..complaints.len().saturating_sub(MOST_COMPLAINTS));
+}
+
 /// The summary is the last line; whatever stands before it is a complaint.
 fn split_summary(errors: &[u8]) -> (Option<Summary>, String) {
     let text = String::from_utf8_lossy(errors);
@@ -147,5 +175,33 @@ fn split_summary(errors: &[u8]) -> (Option<Summary>, String) {
     match Summary::parse(last) {
         Some(summary) => (Some(summary), before.to_owned()),
         None => (None, text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_is_found_behind_a_flood_of_complaints_that_is_cut() {
+        let mut complaints = Vec::new();
+        for _ in 0..100_000 {
+            keep_the_end(&mut complaints, b"thread 'main' panicked\n");
+        }
+        let summary = Summary {
+            presync: 1,
+            class: crate::transport::summary::Class::Failed,
+            lines: 1,
+            bytes: 2,
+            record: None,
+        };
+        keep_the_end(
+            &mut complaints,
+            format!("{}\n", summary.to_line()).as_bytes(),
+        );
+        let (found, before) = split_summary(&complaints);
+        assert_eq!(found, Some(summary));
+        assert!(before.ends_with("thread 'main' panicked"));
+        assert!(before.len() < 65_536, "{}", before.len());
     }
 }

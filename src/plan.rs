@@ -190,9 +190,11 @@ async fn carry_out(
     .await
     .map_err(PlanError::from)?;
     let (rest, followed) = follower.finish::<PlanRecord>();
-    shown
-        .write(&rest)
-        .map_err(|e| PlanError::Local(LocalError::Show(e)))?;
+    if let Err(error) = shown.write(&rest)
+        && ended.stopped.is_none()
+    {
+        return Err(PlanError::Local(LocalError::Show(error)).into());
+    }
     last_line.push(&rest);
     progress.last_line = last_line.finish();
     let (complete, record) = match &ended.summary {

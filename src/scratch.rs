@@ -31,7 +31,7 @@ pub struct Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.folder) {
+        if let Err(error) = remove(&self.folder) {
             tracing::warn!(%error, folder = %self.folder.display(), "a private working folder stays");
         }
     }
@@ -87,11 +87,24 @@ fn sweep_in(parent: &Path) {
             && entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == me);
         if ours && is_abandoned(&entry.path()) {
             tracing::debug!(folder = %entry.path().display(), "removing what a killed run left");
-            if let Err(error) = std::fs::remove_dir_all(entry.path()) {
+            if let Err(error) = remove(&entry.path()) {
                 tracing::debug!(%error, "it stays");
             }
         }
     }
+}
+
+/// Removes a folder with its lock last: one that is half removed when its owner is killed is still known as abandoned.
+fn remove(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        } else if entry.file_name() != LOCK {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    std::fs::remove_dir_all(folder)
 }
 
 /// A folder whose lock can be had has no living owner. One without a lock file is being made this moment, or is not ours.
@@ -122,6 +135,25 @@ mod tests {
         assert!(living.exists());
         assert!(foreign.exists());
         assert!(!dead.exists());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_removed_whole_keeps_its_lock() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("stagewright-dead");
+        let protected = folder.join("protected");
+        std::fs::create_dir_all(protected.join("inner")).unwrap();
+        std::fs::write(folder.join(LOCK), "").unwrap();
+        let mode =
+            |mode| std::fs::set_permissions(&protected, std::fs::Permissions::from_mode(mode));
+        mode(0o500).unwrap();
+        // root may remove everything, and then nothing is left to be known again.
+        if remove(&folder).is_err() {
+            assert!(folder.join(LOCK).exists());
+            mode(0o700).unwrap();
+            sweep_in(parent.path());
+        }
+        assert!(!folder.exists());
     }
 
     #[test]

@@ -248,12 +248,13 @@ impl Terraform {
     }
 
     /// Runs it and hands on what it prints, both streams in the order in which they were written. The first stop signal
-    /// is passed on as one TERM; Terraform then has [`GRACE`] to save its state and give back its lock.
+    /// is passed on as one TERM; Terraform then has `grace` to stop, and is killed after that.
     pub async fn run(
         &self,
         workdir: &Workdir,
         arguments: &[OsString],
         bound: Duration,
+        grace: Duration,
         stop: &mut Stop,
         mut on_output: impl FnMut(&[u8]),
     ) -> Result<(), TerraformError> {
@@ -301,7 +302,7 @@ impl Terraform {
                 signal = stop.next(), if stopped.is_none() && ended.is_none() => {
                     stopped = Some(signal);
                     child::terminate(&child);
-                    deadline.as_mut().reset(tokio::time::Instant::now() + GRACE);
+                    deadline.as_mut().reset(tokio::time::Instant::now() + grace);
                 }
                 () = &mut deadline => {
                     if ended.is_some() {
@@ -313,7 +314,7 @@ impl Terraform {
                         timed_out = true;
                         child::terminate(&child);
                     }
-                    deadline.as_mut().reset(tokio::time::Instant::now() + GRACE);
+                    deadline.as_mut().reset(tokio::time::Instant::now() + grace);
                 }
             }
         }

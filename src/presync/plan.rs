@@ -25,6 +25,10 @@ use super::source::{self, Source, Wanted};
 /// How long init or plan may take; a launch's own deadline is the same.
 const BOUND: Duration = Duration::from_secs(1800);
 
+/// How long a stopped init or plan may take to end. Unlike an apply it has no state to save and no lock to give back, and
+/// a refresh may wait for an unreachable service for ever.
+const GRACE: Duration = Duration::from_secs(10);
+
 /// Everything that is read before Terraform runs.
 struct Prepared {
     scratch: Scratch,
@@ -83,7 +87,9 @@ pub async fn run(
     arguments.push(option("-out=", &plan_file));
     arguments.extend(source.tfvars.iter().map(|file| option("-var-file=", file)));
     let planned = terraform
-        .run(&workdir, &arguments, BOUND, stop, |piece| log.child(piece))
+        .run(&workdir, &arguments, BOUND, GRACE, stop, |piece| {
+            log.child(piece);
+        })
         .await;
     log.end_child();
     planned?;
@@ -212,7 +218,9 @@ async fn init(
         signal = stop.next() => return Err(PresyncError::Stopped(signal)),
     };
     let initialised = terraform
-        .run(workdir, &arguments, BOUND, stop, |piece| log.child(piece))
+        .run(workdir, &arguments, BOUND, GRACE, stop, |piece| {
+            log.child(piece);
+        })
         .await;
     drop(cache);
     log.end_child();

@@ -94,17 +94,7 @@ fn list<T: std::fmt::Display>(names: &[T]) -> String {
     names.join(", ")
 }
 
-/// What a folder of a commit holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listing {
-    /// The names of its folders.
-    pub folders: Vec<String>,
-    /// The names of everything else in it.
-    pub files: Vec<String>,
-}
-
 /// A forge.
-#[derive(Clone, Debug)]
 pub enum Forge {
     /// A folder of git repositories, or a URL below which they lie.
     Git(GitForge),
@@ -143,26 +133,27 @@ impl Forge {
         }
     }
 
-    /// The commit whose id begins so. It must be on `branch`, unless `reach` says otherwise.
+    /// The commit whose id begins so, and where it is. It must be on `branch`, unless `reach` says otherwise.
     pub async fn commit(
         &self,
         repo: &RepoName,
         branch: &BranchName,
         prefix: &CommitPrefix,
         reach: Reach,
-    ) -> Result<CommitSha, ForgeError> {
+    ) -> Result<Located, ForgeError> {
         let located = match self {
             Forge::Git(forge) => forge.locate(repo, branch, prefix).await?,
         };
         match located {
-            Located::OnBranch(commit) => Ok(commit),
-            Located::Elsewhere(commit, _) if reach == Reach::AnyBranch => Ok(commit),
-            Located::Elsewhere(commit, branches) => Err(ForgeError::NotReachable {
-                commit,
-                repo: repo.clone(),
-                branch: branch.clone(),
-                branches,
-            }),
+            Located::Elsewhere(commit, branches) if reach == Reach::TrackedBranch => {
+                Err(ForgeError::NotReachable {
+                    commit,
+                    repo: repo.clone(),
+                    branch: branch.clone(),
+                    branches,
+                })
+            }
+            located => Ok(located),
         }
     }
 
@@ -183,15 +174,27 @@ impl Forge {
         })
     }
 
-    /// The entries of each of these folders of a commit (empty: its top); `None` for one that is not there.
-    pub async fn list(
+    /// Whether the commit has this folder.
+    pub async fn has_folder(
         &self,
         repo: &RepoName,
         commit: &CommitSha,
-        folders: &[String],
-    ) -> Result<Vec<Option<Listing>>, ForgeError> {
+        folder: &str,
+    ) -> Result<bool, ForgeError> {
         match self {
-            Forge::Git(forge) => forge.list(repo, commit, folders).await,
+            Forge::Git(forge) => forge.has_folder(repo, commit, folder).await,
+        }
+    }
+
+    /// The names of the folders in a folder of the commit (empty: its top); one that is not there has none.
+    pub async fn folders_in(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        folder: &str,
+    ) -> Result<Vec<String>, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.folders_in(repo, commit, folder).await,
         }
     }
 }

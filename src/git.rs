@@ -1,5 +1,6 @@
 //! The git program: remotes, their credentials, and how a command is run. Everything that is read goes through a
-//! partial clone in a private folder: [`tree`] fetches levels of trees, [`history`] fetches commits alone.
+//! partial clone in a private folder: [`tree`] fetches levels of trees, [`history`] fetches commits alone,
+//! [`checkout`] writes files out.
 
 pub mod checkout;
 pub mod history;
@@ -74,6 +75,15 @@ pub enum GitError {
         act: String,
         /// The odd part.
         text: String,
+    },
+    /// An object that was fetched could not be read.
+    #[error("{act} failed")]
+    Object {
+        /// What was being done, to which repository.
+        act: String,
+        /// What libgit2 said.
+        #[source]
+        source: git2::Error,
     },
     /// A name in the repository that we cannot or must not use.
     #[error("{act}: {text}")]

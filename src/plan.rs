@@ -10,12 +10,13 @@ use std::time::Instant;
 
 use crate::forge::git::GitForge;
 use crate::forge::{Forge, ForgeError};
-use crate::git::history::Reach;
+use crate::git::history::{Located, Reach};
 use crate::git::{Credentials, CredentialsError};
+use crate::layout::Layout;
 use crate::layout::LayoutError;
 use crate::local::{self, Ended, LocalError};
 use crate::names::{
-    AppPath, BranchName, CommitPrefix, CommitSha, Namespace, RepoUrl, StageName, Target,
+    AppPath, BranchName, CommitPrefix, CommitSha, Namespace, RepoName, RepoUrl, StageName, Target,
 };
 use crate::registry::{Registry, RegistryError};
 use crate::report::{self, Failure, Outcome, OutputError, Shown};
@@ -132,9 +133,9 @@ impl PlanError {
             PlanError::Forge(error) => match error {
                 ForgeError::NoRepository { .. }
                 | ForgeError::OtherSpelling { .. }
+                | ForgeError::Absent(_)
                 | ForgeError::NotReachable { .. } => Outcome::Refused,
-                ForgeError::Absent(_)
-                | ForgeError::NoFile { .. }
+                ForgeError::NoFile { .. }
                 | ForgeError::Git { .. }
                 | ForgeError::List { .. }
                 | ForgeError::Scratch(_) => Outcome::Failed,
@@ -386,11 +387,18 @@ async fn resolve(
     };
     Ok(match (tracked, &wanted.revision) {
         (Tracked::Branch(branch), Some(prefix)) => {
-            let commit = forge.commit(repo, branch, prefix, reach).await?;
-            (
-                commit,
-                format!("from --revision; {branch} is {tracked_from}"),
-            )
+            match forge.commit(repo, branch, prefix, reach).await? {
+                Located::OnBranch(commit) => (
+                    commit,
+                    format!("from --revision; on {branch}, {tracked_from}"),
+                ),
+                Located::Elsewhere(commit, branches) => {
+                    let branches = branches.join(", ");
+                    let from =
+                        format!("from --revision; on {branches}, not on {branch}, {tracked_from}");
+                    (commit, from)
+                }
+            }
         }
         (Tracked::Branch(branch), None) => {
             let head = forge.head(repo, branch).await?;
@@ -417,37 +425,23 @@ async fn check_folders(
     let layout = &settings.layout;
     let terraform = layout.terraform_dir(repo, path.as_ref());
     let config = layout.config_dir(repo, path.as_ref(), stage);
-    let stages = config
-        .rsplit_once('/')
-        .map_or("", |(parent, _)| parent)
-        .to_owned();
-    let folders = [String::new(), terraform.clone(), config.clone(), stages];
-    let found = forge.list(repo, revision, &folders).await?;
-    let [top, terraform_found, config_found, stages_found] = found.as_slice() else {
-        return Ok(());
-    };
-    if terraform_found.is_none() {
-        let top = top
-            .as_ref()
-            .map(|top| top.folders.as_slice())
-            .unwrap_or_default();
+    if !forge.has_folder(repo, revision, &terraform).await? {
         return Err(PlanError::NoTerraform {
             repo: repo.to_string(),
             folder: terraform,
             commit: revision.clone(),
-            apps: apps_in(forge, wanted, settings, revision, top).await?,
+            apps: apps_in(forge, repo, layout, revision).await?,
         });
     }
-    if config_found.is_none() {
+    if !forge.has_folder(repo, revision, &config).await? {
+        let stages = config.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let stages = forge.folders_in(repo, revision, stages).await?;
         return Err(PlanError::NoConfig {
             repo: repo.to_string(),
             folder: config,
             commit: revision.clone(),
             stage: stage.clone(),
-            stages: stages_found
-                .as_ref()
-                .map(|l| l.folders.clone())
-                .unwrap_or_default(),
+            stages,
         });
     }
     Ok(())
@@ -456,25 +450,21 @@ async fn check_folders(
 /// The apps of a repository: its root and its top-level folders, where they have a Terraform folder.
 async fn apps_in(
     forge: &Forge,
-    wanted: &Wanted,
-    settings: &Settings,
+    repo: &RepoName,
+    layout: &Layout,
     revision: &CommitSha,
-    top: &[String],
 ) -> Result<Vec<String>, PlanError> {
-    let repo = &wanted.target.repo;
+    let top = forge.folders_in(repo, revision, "").await?;
     let mut candidates: Vec<Option<AppPath>> = vec![None];
     candidates.extend(top.iter().filter_map(|name| name.parse().ok()).map(Some));
-    let folders: Vec<String> = candidates
-        .iter()
-        .map(|path| settings.layout.terraform_dir(repo, path.as_ref()))
-        .collect();
-    let found = forge.list(repo, revision, &folders).await?;
-    Ok(candidates
-        .into_iter()
-        .zip(found)
-        .filter(|(_, found)| found.is_some())
-        .map(|(path, _)| path.map_or("the root".to_owned(), |path| path.to_string()))
-        .collect())
+    let mut apps = Vec::new();
+    for path in candidates {
+        let folder = layout.terraform_dir(repo, path.as_ref());
+        if forge.has_folder(repo, revision, &folder).await? {
+            apps.push(path.map_or("the root".to_owned(), |path| path.to_string()));
+        }
+    }
+    Ok(apps)
 }
 
 fn state_url(forge: &Forge, settings: &Settings) -> RepoUrl {

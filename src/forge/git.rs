@@ -1,22 +1,51 @@
 //! A forge that is nothing but git repositories: `<root>/<name>.git`, in a folder or below a URL.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use tokio::sync::Mutex;
+
 use crate::git::history::{self, Located};
-use crate::git::tree::{Found, Kind, PartialClone};
+use crate::git::tree::{Extent, Found, Kind, PartialClone};
 use crate::git::{Credentials, GitError, Remote};
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
 use crate::scratch::Scratch;
 
-use super::{ForgeError, Listing};
+use super::ForgeError;
 
 /// How many names an error lists.
 const NAMES: usize = 20;
 
-/// The repositories below one root.
-#[derive(Clone, Debug)]
+/// The repositories below one root. What was fetched of one is kept for as long as the forge is.
 pub struct GitForge {
     root: RepoUrl,
     known_as: Option<RepoUrl>,
     credentials: Option<Credentials>,
+    clones: Mutex<Clones>,
+}
+
+/// One clone a repository, in a private folder that is made with the first.
+#[derive(Default)]
+struct Clones {
+    scratch: Option<Scratch>,
+    clones: BTreeMap<RepoName, PartialClone>,
+}
+
+impl Clones {
+    fn of(&mut self, forge: &GitForge, repo: &RepoName) -> Result<&mut PartialClone, ForgeError> {
+        match self.clones.entry(repo.clone()) {
+            Entry::Occupied(clone) => Ok(clone.into_mut()),
+            Entry::Vacant(place) => {
+                let scratch = match &mut self.scratch {
+                    Some(scratch) => scratch,
+                    none => none.insert(Scratch::new()?),
+                };
+                let folder = scratch.path().join(format!("{repo}.git"));
+                let clone = PartialClone::init(forge.remote(repo), folder).map_err(git(repo))?;
+                Ok(place.insert(clone))
+            }
+        }
+    }
 }
 
 impl GitForge {
@@ -30,6 +59,7 @@ impl GitForge {
             root,
             known_as,
             credentials,
+            clones: Mutex::default(),
         }
     }
 
@@ -83,7 +113,10 @@ impl GitForge {
         repo: &RepoName,
         branch: &BranchName,
     ) -> Result<CommitSha, ForgeError> {
-        self.remote(repo).head(branch).await.map_err(git(repo))
+        let mut clones = self.clones.lock().await;
+        let clone = clones.of(self, repo)?;
+        let head = clone.head(branch, Extent::TopTree).await;
+        head.map(|commit| commit.sha).map_err(git(repo))
     }
 
     pub(super) async fn locate(
@@ -105,15 +138,13 @@ impl GitForge {
         commit: &CommitSha,
         file: &str,
     ) -> Result<Option<Vec<u8>>, ForgeError> {
-        let scratch = Scratch::new()?;
-        let folder = scratch.path().join("clone.git");
-        let remote = self.remote(repo);
+        let mut clones = self.clones.lock().await;
+        let clone = clones.of(self, repo)?;
         let read = async {
-            let mut clone = PartialClone::init(&remote, &folder).await?;
-            let commit = clone.commit(commit).await?;
+            let commit = clone.commit(commit, Extent::TopTree).await?;
             match clone.find(&commit, file).await? {
                 Found::Entry(entry) if matches!(entry.kind, Kind::File { .. }) => {
-                    clone.blob(&entry.id).await.map(Some)
+                    clone.blob(entry.id).await.map(Some)
                 }
                 _ => Ok(None),
             }
@@ -121,37 +152,37 @@ impl GitForge {
         read.await.map_err(git(repo))
     }
 
-    pub(super) async fn list(
+    pub(super) async fn has_folder(
         &self,
         repo: &RepoName,
         commit: &CommitSha,
-        folders: &[String],
-    ) -> Result<Vec<Option<Listing>>, ForgeError> {
-        let scratch = Scratch::new()?;
-        let folder = scratch.path().join("clone.git");
-        let remote = self.remote(repo);
+        folder: &str,
+    ) -> Result<bool, ForgeError> {
+        let mut clones = self.clones.lock().await;
+        let clone = clones.of(self, repo)?;
+        let look = async {
+            let commit = clone.commit(commit, Extent::TopTree).await?;
+            clone.is_folder(&commit, folder).await
+        };
+        look.await.map_err(git(repo))
+    }
+
+    pub(super) async fn folders_in(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        folder: &str,
+    ) -> Result<Vec<String>, ForgeError> {
+        let mut clones = self.clones.lock().await;
+        let clone = clones.of(self, repo)?;
         let list = async {
-            let mut clone = PartialClone::init(&remote, &folder).await?;
-            let commit = clone.commit(commit).await?;
-            let mut listings = Vec::new();
-            for wanted in folders {
-                let entries = match clone.find(&commit, wanted).await? {
-                    Found::Entry(entry) if entry.kind == Kind::Tree => {
-                        clone.entries(&entry.id).await?
-                    }
-                    _ => {
-                        listings.push(None);
-                        continue;
-                    }
-                };
-                let (trees, others): (Vec<_>, Vec<_>) =
-                    entries.into_iter().partition(|e| e.kind == Kind::Tree);
-                listings.push(Some(Listing {
-                    folders: trees.into_iter().map(|e| e.name).collect(),
-                    files: others.into_iter().map(|e| e.name).collect(),
-                }));
-            }
-            Ok(listings)
+            let commit = clone.commit(commit, Extent::TopTree).await?;
+            let entries = match clone.find(&commit, folder).await? {
+                Found::Entry(entry) if entry.kind == Kind::Tree => clone.entries(entry.id).await?,
+                _ => Vec::new(),
+            };
+            let folders = entries.into_iter().filter(|e| e.kind == Kind::Tree);
+            Ok(folders.map(|entry| entry.name).collect())
         };
         list.await.map_err(git(repo))
     }

@@ -3,8 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
+use git2::Oid;
+
 use super::GitError;
-use super::tree::{Kind, ObjectId, PartialClone};
+use super::tree::{Kind, PartialClone};
 
 /// Something of the commit that was not written, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,16 +33,16 @@ impl std::fmt::Display for LeftOut {
 
 /// Writes every file below the tree `id`, which stands at `path` in the commit, into `clone_root`/`path`.
 pub async fn check_out(
-    clone: &mut PartialClone<'_>,
-    id: &ObjectId,
+    clone: &mut PartialClone,
+    id: Oid,
     path: &str,
     clone_root: &Path,
 ) -> Result<Vec<LeftOut>, GitError> {
     let entries = clone.below(id).await?;
-    let wanted: Vec<&ObjectId> = entries
+    let wanted: Vec<Oid> = entries
         .iter()
         .filter(|e| e.kind != Kind::Submodule)
-        .map(|e| &e.id)
+        .map(|e| e.id)
         .collect();
     let blobs = clone.blobs(&wanted).await?;
     let mut left_out = Vec::new();

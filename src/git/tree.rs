@@ -1,24 +1,19 @@
 //! Trees of one commit, level by level, out of a partial clone: what is fetched does not depend on what lies beside it.
 //!
-//! git's own lazy fetch would ask for whole folders of blobs, so nothing here lets git meet an object that is missing:
-//! every object that is read was fetched by its id before.
+//! The git program fetches; libgit2 reads what is here. git's own lazy fetch would ask for whole folders of blobs, and
+//! libgit2 has none, so an object that was not asked for is never fetched by accident.
 
-use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::PathBuf;
 
-use crate::names::CommitSha;
+use git2::{ObjectType, Oid, Repository, RepositoryInitOptions};
 
-use super::{GitError, Remote, plain_git, run, unexpected};
+use crate::names::{BranchName, CommitSha};
 
-/// The id of a tree or blob, as git printed it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ObjectId(String);
+use super::{GitError, Remote, run};
 
-impl std::fmt::Display for ObjectId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+/// The name of the one remote.
+const ORIGIN: &str = "origin";
 
 /// What an entry of a tree is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +37,7 @@ pub struct Entry {
     /// What it is.
     pub kind: Kind,
     /// Its object.
-    pub id: ObjectId,
+    pub id: Oid,
     /// Its name; of a whole listing its path below the listed tree.
     pub name: String,
 }
@@ -58,11 +53,29 @@ pub enum Found {
     OtherCase(String),
 }
 
+/// How much of a commit is fetched at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The commit and its top tree.
+    TopTree,
+    /// The commit and all its trees, no file.
+    AllTrees,
+}
+
+impl Extent {
+    fn filter(self) -> &'static str {
+        match self {
+            Extent::TopTree => "--filter=tree:1",
+            Extent::AllTrees => "--filter=blob:none",
+        }
+    }
+}
+
 /// A bare partial clone in a private folder.
-pub struct PartialClone<'a> {
-    remote: &'a Remote,
-    folder: &'a Path,
-    present: HashSet<String>,
+pub struct PartialClone {
+    remote: Remote,
+    folder: PathBuf,
+    repository: Repository,
 }
 
 /// A commit whose trees can be read.
@@ -71,62 +84,87 @@ pub struct Commit {
     /// Its id.
     pub sha: CommitSha,
     /// Its top tree.
-    pub tree: ObjectId,
+    pub tree: Oid,
 }
 
-impl<'a> PartialClone<'a> {
+impl PartialClone {
     /// Makes an empty clone of `remote` in `folder`, which is made and is best below a [`crate::scratch::Scratch`].
-    pub async fn init(remote: &'a Remote, folder: &'a Path) -> Result<PartialClone<'a>, GitError> {
-        let act = format!("preparing a clone of {}", remote.url());
-        let mut git = plain_git(None)?;
-        git.args(["init", "--quiet", "--bare", "--template=", "--"])
-            .arg(folder);
-        run(git, &act, b"").await?;
-        let mut git = plain_git(Some(folder))?;
-        git.args(["remote", "add", "--", "origin", remote.url().as_str()]);
-        run(git, &act, b"").await?;
+    pub fn init(remote: Remote, folder: PathBuf) -> Result<PartialClone, GitError> {
+        let make = || {
+            let mut options = RepositoryInitOptions::new();
+            // The machine's own template could bring hooks along.
+            options.bare(true).no_reinit(true).external_template(false);
+            let repository = Repository::init_opts(&folder, &options)?;
+            let mut config = repository.config()?;
+            config.set_str("remote.origin.url", remote.url().as_str())?;
+            config.set_bool("remote.origin.promisor", true)?;
+            Ok(repository)
+        };
+        let repository = make().map_err(|source| GitError::Object {
+            act: format!("preparing a clone of {}", remote.url()),
+            source,
+        })?;
         Ok(PartialClone {
             remote,
             folder,
-            present: HashSet::new(),
+            repository,
         })
+    }
+
+    /// Fetches the head of a branch without its history.
+    pub async fn head(&mut self, branch: &BranchName, extent: Extent) -> Result<Commit, GitError> {
+        let act = format!("fetching the branch {branch} of {}", self.remote.url());
+        let reference = format!("refs/heads/{branch}");
+        let refspec = format!("+{reference}:{reference}");
+        let fetched = self
+            .fetch(&act, &["--depth=1", extent.filter()], &refspec)
+            .await;
+        if let Err(error) = fetched {
+            // git's exit code is the same for a missing branch and for anything else; asking for the branches tells.
+            self.remote.head(branch).await?;
+            return Err(error);
+        }
+        let id = self.read(&act, |r| r.refname_to_id(&reference))?;
+        self.commit_of(&act, id)
     }
 
     /// Fetches one commit without its history.
-    pub async fn commit(&mut self, sha: &CommitSha) -> Result<Commit, GitError> {
+    pub async fn commit(&mut self, sha: &CommitSha, extent: Extent) -> Result<Commit, GitError> {
         let act = format!("fetching commit {sha} of {}", self.remote.url());
-        self.fetch(
-            &act,
-            &["--depth=1", "--filter=tree:0"],
-            [sha.as_str()].into_iter(),
-        )
-        .await?;
-        let text = self.cat(&act, "commit", sha.as_str()).await?;
-        let text = String::from_utf8_lossy(&text);
-        let tree = text
-            .lines()
-            .next()
-            .and_then(|line| line.strip_prefix("tree "))
-            .ok_or_else(|| unexpected(&act, &text))?;
-        Ok(Commit {
-            sha: sha.clone(),
-            tree: ObjectId(tree.to_owned()),
-        })
+        let id = self.read(&act, |_| Oid::from_str(sha.as_str()))?;
+        if !self.has(id) {
+            let options = ["--depth=1", extent.filter()];
+            if let Err(error) = self.fetch(&act, &options, sha.as_str()).await {
+                // git's exit code does not tell a missing commit from a server that cannot be read: ask it for less.
+                self.remote.heads().await?;
+                tracing::debug!(%error, "the commit was not fetched");
+                return Err(GitError::NoCommit {
+                    url: self.remote.url().clone(),
+                    commit: sha.to_string(),
+                });
+            }
+        }
+        self.commit_of(&act, id)
+    }
+
+    fn commit_of(&self, act: &str, id: Oid) -> Result<Commit, GitError> {
+        let tree = self.read(act, |r| Ok(r.find_commit(id)?.tree_id()))?;
+        let sha = super::parse_sha(act, &id.to_string())?;
+        Ok(Commit { sha, tree })
     }
 
     /// The entries of one tree.
-    pub async fn entries(&mut self, tree: &ObjectId) -> Result<Vec<Entry>, GitError> {
+    pub async fn entries(&mut self, tree: Oid) -> Result<Vec<Entry>, GitError> {
         let act = format!("reading a folder of {}", self.remote.url());
-        self.fetch(&act, &["--filter=tree:0"], [tree.0.as_str()].into_iter())
-            .await?;
-        self.list(&act, tree, &[]).await
+        self.need(&act, &[tree], &["--filter=tree:0"]).await?;
+        self.list(&act, tree)
     }
 
     /// Looks for `path` (segments joined by `/`; empty is the top tree), one level at a time.
     pub async fn find(&mut self, commit: &Commit, path: &str) -> Result<Found, GitError> {
         let mut here = Entry {
             kind: Kind::Tree,
-            id: commit.tree.clone(),
+            id: commit.tree,
             name: String::new(),
         };
         let mut walked: Vec<String> = Vec::new();
@@ -134,7 +172,7 @@ impl<'a> PartialClone<'a> {
             if here.kind != Kind::Tree {
                 return Ok(Found::Nothing);
             }
-            let entries = self.entries(&here.id).await?;
+            let entries = self.entries(here.id).await?;
             let other_case = entries
                 .iter()
                 .find(|e| e.name != segment && e.name.to_lowercase() == segment.to_lowercase())
@@ -152,160 +190,145 @@ impl<'a> PartialClone<'a> {
         Ok(Found::Entry(here))
     }
 
+    /// Whether `path` is a folder of the commit.
+    pub async fn is_folder(&mut self, commit: &Commit, path: &str) -> Result<bool, GitError> {
+        let found = self.find(commit, path).await?;
+        Ok(matches!(found, Found::Entry(entry) if entry.kind == Kind::Tree))
+    }
+
     /// The content of one blob.
-    pub async fn blob(&mut self, id: &ObjectId) -> Result<Vec<u8>, GitError> {
+    pub async fn blob(&mut self, id: Oid) -> Result<Vec<u8>, GitError> {
         let mut blobs = self.blobs(&[id]).await?;
-        blobs
-            .remove(id)
-            .ok_or_else(|| unexpected("reading a file", &id.0))
+        Ok(blobs.remove(&id).unwrap_or_default())
     }
 
     /// The contents of many blobs, fetched with one request.
-    pub async fn blobs(
-        &mut self,
-        ids: &[&ObjectId],
-    ) -> Result<HashMap<ObjectId, Vec<u8>>, GitError> {
+    pub async fn blobs(&mut self, ids: &[Oid]) -> Result<HashMap<Oid, Vec<u8>>, GitError> {
         let act = format!("reading {} file(s) of {}", ids.len(), self.remote.url());
-        self.fetch(&act, &[], ids.iter().map(|id| id.0.as_str()))
-            .await?;
-        let mut git = plain_git(Some(self.folder))?;
-        git.args(["cat-file", "--batch"]);
-        let input: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let output = run(git, &act, input.as_bytes()).await?;
-        parse_batch(&act, &output)
+        self.need(&act, ids, &[]).await?;
+        let content = |id: Oid| self.read(&act, |r| Ok(r.find_blob(id)?.content().to_vec()));
+        ids.iter().map(|id| Ok((*id, content(*id)?))).collect()
     }
 
-    /// Every file and link below `tree`, with its path below it; the trees are fetched at once, no blob is.
-    pub async fn below(&mut self, tree: &ObjectId) -> Result<Vec<Entry>, GitError> {
+    /// Fetches `tree` and all trees below it, but no file.
+    pub async fn fetch_below(&mut self, tree: Oid) -> Result<(), GitError> {
         let act = format!("reading the folders of {}", self.remote.url());
-        // A tree that is here already would count as fetched whole, without the trees below it.
-        if !self.present.contains(&tree.0) {
-            self.fetch(&act, &["--filter=blob:none"], [tree.0.as_str()].into_iter())
-                .await?;
-            return self.list(&act, tree, &["-r"]).await;
+        loop {
+            // A tree that came alone is here without those below it; asked for themselves, they bring theirs along.
+            let missing = self.missing_below(&act, tree)?;
+            if missing.is_empty() {
+                return Ok(());
+            }
+            self.need(&act, &missing, &["--filter=blob:none"]).await?;
         }
+    }
+
+    /// Every file and link below `tree`, with its path below it.
+    pub async fn below(&mut self, tree: Oid) -> Result<Vec<Entry>, GitError> {
+        let act = format!("reading the folders of {}", self.remote.url());
+        self.fetch_below(tree).await?;
         let mut files = Vec::new();
-        let mut level: Vec<(String, ObjectId)> = vec![(String::new(), tree.clone())];
-        while !level.is_empty() {
-            let wanted: Vec<&str> = level.iter().map(|(_, id)| id.0.as_str()).collect();
-            self.fetch(&act, &["--filter=tree:0"], wanted.into_iter())
-                .await?;
-            let mut next = Vec::new();
-            for (prefix, id) in level {
-                for mut entry in self.list(&act, &id, &[]).await? {
-                    entry.name = format!("{prefix}{}", entry.name);
-                    if entry.kind == Kind::Tree {
-                        next.push((format!("{}/", entry.name), entry.id));
-                    } else {
-                        files.push(entry);
-                    }
+        let mut folders = vec![(String::new(), tree)];
+        while let Some((prefix, id)) = folders.pop() {
+            for mut entry in self.list(&act, id)? {
+                entry.name = format!("{prefix}{}", entry.name);
+                if entry.kind == Kind::Tree {
+                    folders.push((format!("{}/", entry.name), entry.id));
+                } else {
+                    files.push(entry);
                 }
             }
-            level = next;
         }
         Ok(files)
     }
 
-    async fn fetch(
-        &mut self,
-        act: &str,
-        options: &[&str],
-        ids: impl Iterator<Item = &str>,
-    ) -> Result<(), GitError> {
-        let mut wanted: Vec<&str> = ids.filter(|id| !self.present.contains(*id)).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        if wanted.is_empty() {
-            return Ok(());
+    fn missing_below(&self, act: &str, tree: Oid) -> Result<Vec<Oid>, GitError> {
+        let mut missing = Vec::new();
+        let mut trees = vec![tree];
+        while let Some(id) = trees.pop() {
+            if !self.has(id) {
+                missing.push(id);
+                continue;
+            }
+            let entries = self.list(act, id)?;
+            trees.extend(
+                entries
+                    .iter()
+                    .filter(|e| e.kind == Kind::Tree)
+                    .map(|e| e.id),
+            );
         }
-        let mut git = self.remote.git(Some(self.folder))?;
-        git.args(["fetch", "--quiet"]);
-        git.args([
-            "--no-tags",
-            "--no-write-fetch-head",
-            "--no-auto-maintenance",
-        ]);
-        git.args(options).args(["--stdin", "origin"]);
-        run(git, act, wanted.join("\n").as_bytes()).await?;
-        self.note_present(act).await
+        Ok(missing)
     }
 
-    /// Asks the clone what it holds now: a server that knows no filters sends more than was asked for.
-    async fn note_present(&mut self, act: &str) -> Result<(), GitError> {
-        let mut git = plain_git(Some(self.folder))?;
-        git.args(["cat-file", "--batch-all-objects", "--unordered"]);
-        git.arg("--batch-check=%(objectname)");
-        let output = run(git, act, b"").await?;
-        self.present = String::from_utf8_lossy(&output)
-            .lines()
-            .map(str::to_owned)
-            .collect();
+    /// Fetches those of `ids` that are not here.
+    async fn need(&mut self, act: &str, ids: &[Oid], options: &[&str]) -> Result<(), GitError> {
+        let mut missing: Vec<Oid> = ids.iter().copied().filter(|id| !self.has(*id)).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        if missing.is_empty() {
+            // With nothing on its standard input git would fetch the remote's head.
+            return Ok(());
+        }
+        let wanted: Vec<String> = missing.iter().map(Oid::to_string).collect();
+        self.fetch(act, options, &wanted.join("\n")).await
+    }
+
+    async fn fetch(&self, act: &str, options: &[&str], wanted: &str) -> Result<(), GitError> {
+        let mut git = self.remote.git(Some(&self.folder))?;
+        git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+        git.arg("--no-auto-maintenance");
+        git.args(options).args(["--stdin", ORIGIN]);
+        run(git, act, wanted.as_bytes()).await?;
         Ok(())
     }
 
-    async fn cat(&self, act: &str, kind: &str, id: &str) -> Result<Vec<u8>, GitError> {
-        let mut git = plain_git(Some(self.folder))?;
-        git.args(["cat-file", kind, id]);
-        run(git, act, b"").await
+    fn has(&self, id: Oid) -> bool {
+        self.repository
+            .odb()
+            .is_ok_and(|objects| objects.exists(id))
     }
 
-    async fn list(
+    fn read<T>(
         &self,
         act: &str,
-        tree: &ObjectId,
-        options: &[&str],
-    ) -> Result<Vec<Entry>, GitError> {
-        let mut git = plain_git(Some(self.folder))?;
-        git.args(["ls-tree", "-z", "--full-tree"]).args(options);
-        git.arg(&tree.0);
-        let output = run(git, act, b"").await?;
-        output
-            .split(|b| *b == 0)
-            .filter(|line| !line.is_empty())
-            .map(|line| parse_entry(act, line))
-            .collect()
+        read: impl FnOnce(&Repository) -> Result<T, git2::Error>,
+    ) -> Result<T, GitError> {
+        read(&self.repository).map_err(|source| GitError::Object {
+            act: act.to_owned(),
+            source,
+        })
     }
-}
 
-/// `<object> SP <type> SP <size> LF <content> LF` for each object, as `git cat-file --batch` documents it.
-fn parse_batch(act: &str, mut output: &[u8]) -> Result<HashMap<ObjectId, Vec<u8>>, GitError> {
-    let mut blobs = HashMap::new();
-    while !output.is_empty() {
-        let end = output
-            .iter()
-            .position(|b| *b == b'\n')
-            .unwrap_or(output.len());
-        let head = String::from_utf8_lossy(&output[..end]).into_owned();
-        let odd = || unexpected(act, &head);
-        let mut words = head.split(' ');
-        let (id, _kind, size) = (words.next(), words.next(), words.next());
-        let size: usize = size.and_then(|s| s.parse().ok()).ok_or_else(odd)?;
-        let content = output.get(end + 1..end + 1 + size).ok_or_else(odd)?;
-        blobs.insert(ObjectId(id.ok_or_else(odd)?.to_owned()), content.to_vec());
-        output = output.get(end + 1 + size + 1..).ok_or_else(odd)?;
+    fn list(&self, act: &str, tree: Oid) -> Result<Vec<Entry>, GitError> {
+        let tree = self.repository.find_tree(tree);
+        let tree = tree.map_err(|source| GitError::Object {
+            act: act.to_owned(),
+            source,
+        })?;
+        let entry = |entry: git2::TreeEntry<'_>| {
+            let name = String::from_utf8(entry.name_bytes().to_vec());
+            let name = name.map_err(|error| GitError::Refused {
+                act: act.to_owned(),
+                text: format!(
+                    "the name {:?} in it is not UTF-8: rename it",
+                    String::from_utf8_lossy(error.as_bytes())
+                ),
+            })?;
+            let kind = match (entry.kind(), entry.filemode()) {
+                (Some(ObjectType::Tree), _) => Kind::Tree,
+                (Some(ObjectType::Commit), _) => Kind::Submodule,
+                (_, 0o120_000) => Kind::Link,
+                (_, mode) => Kind::File {
+                    executable: mode & 0o111 != 0,
+                },
+            };
+            Ok(Entry {
+                kind,
+                id: entry.id(),
+                name,
+            })
+        };
+        tree.iter().map(entry).collect()
     }
-    Ok(blobs)
-}
-
-/// `<mode> SP <type> SP <object> TAB <name>`, as `git ls-tree` documents it.
-fn parse_entry(act: &str, line: &[u8]) -> Result<Entry, GitError> {
-    let text =
-        std::str::from_utf8(line).map_err(|_| unexpected(act, &String::from_utf8_lossy(line)))?;
-    let odd = || unexpected(act, text);
-    let (head, name) = text.split_once('\t').ok_or_else(odd)?;
-    let mut words = head.split(' ');
-    let (mode, _kind, id) = (words.next(), words.next(), words.next());
-    let kind = match mode.ok_or_else(odd)? {
-        "040000" => Kind::Tree,
-        "100644" | "100664" => Kind::File { executable: false },
-        "100755" => Kind::File { executable: true },
-        "120000" => Kind::Link,
-        "160000" => Kind::Submodule,
-        _ => return Err(odd()),
-    };
-    Ok(Entry {
-        kind,
-        id: ObjectId(id.ok_or_else(odd)?.to_owned()),
-        name: name.to_owned(),
-    })
 }

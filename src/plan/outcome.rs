@@ -209,10 +209,10 @@ impl PlanReport {
         let took = format!("{:.1} s", self.took.as_secs_f64());
         match (&self.progress.record, self.outcome) {
             (Some(record), Outcome::Done | Outcome::Refused | Outcome::LogIncomplete) => {
+                let revision: String = record.revision.as_str().chars().take(12).collect();
                 let next = if record.changes.is_empty() {
-                    "nothing; a sync applies nothing".to_owned()
+                    format!("nothing; a sync of {target} at {revision} applies nothing")
                 } else {
-                    let revision: String = record.revision.as_str().chars().take(12).collect();
                     format!("read the lines above; a sync of {target} at {revision} applies them")
                 };
                 format!(

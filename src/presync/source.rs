@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::git::checkout::{LeftOut, check_out};
-use crate::git::tree::{Commit, Found, Kind, PartialClone};
+use crate::git::tree::{Commit, Extent, Found, Kind, PartialClone};
 use crate::git::{GitError, Remote};
 use crate::layout::Layout;
 use crate::names::{AppPath, CommitSha, RepoName, StageName};
@@ -48,12 +48,24 @@ pub async fn fetch(
 ) -> Result<Source, PresyncError> {
     let terraform = layout.terraform_dir(wanted.repo, wanted.path);
     let config = layout.config_dir(wanted.repo, wanted.path, wanted.stage);
-    let mut clone = PartialClone::init(remote, objects).await?;
-    let commit = clone.commit(revision).await?;
-    if !is_folder(&mut clone, &commit, &terraform).await? {
+    let mut clone = PartialClone::init(remote.clone(), objects.to_owned())?;
+    let app = wanted.path.map(AppPath::as_str).unwrap_or_default();
+    // An app that is its whole repository needs all its trees; of a monorepo those beside the app are not fetched.
+    let extent = if app.is_empty() {
+        Extent::AllTrees
+    } else {
+        Extent::TopTree
+    };
+    let commit = clone.commit(revision, extent).await?;
+    if let Found::Entry(entry) = clone.find(&commit, app).await?
+        && entry.kind == Kind::Tree
+    {
+        clone.fetch_below(entry.id).await?;
+    }
+    if !clone.is_folder(&commit, &terraform).await? {
         return Err(PresyncError::NoTerraform { folder: terraform });
     }
-    if !is_folder(&mut clone, &commit, &config).await? {
+    if !clone.is_folder(&commit, &config).await? {
         return Err(PresyncError::NoConfig {
             folder: config,
             stage: wanted.stage.clone(),
@@ -68,8 +80,7 @@ pub async fn fetch(
         left_out: Vec::new(),
     };
     // The app's whole folder: a root may read its chart or its config with file().
-    tree.write(wanted.path.map(AppPath::as_str).unwrap_or_default())
-        .await?;
+    tree.write(app).await?;
     tree.write(&terraform).await?;
     tree.write(&config).await?;
     let mut folders = BTreeSet::from([terraform.clone()]);
@@ -91,7 +102,7 @@ pub async fn fetch(
 }
 
 struct Checkout<'a> {
-    clone: PartialClone<'a>,
+    clone: PartialClone,
     commit: Commit,
     files: &'a Path,
     written: BTreeSet<String>,
@@ -111,20 +122,12 @@ impl Checkout<'_> {
         if let Found::Entry(entry) = self.clone.find(&self.commit, folder).await?
             && entry.kind == Kind::Tree
         {
-            let left_out = check_out(&mut self.clone, &entry.id, folder, self.files).await?;
+            let left_out = check_out(&mut self.clone, entry.id, folder, self.files).await?;
             self.left_out.extend(left_out);
             self.written.insert(folder.to_owned());
         }
         Ok(())
     }
-}
-
-async fn is_folder(
-    clone: &mut PartialClone<'_>,
-    commit: &Commit,
-    path: &str,
-) -> Result<bool, GitError> {
-    Ok(matches!(clone.find(commit, path).await?, Found::Entry(entry) if entry.kind == Kind::Tree))
 }
 
 /// The files of one folder with their contents; a folder that is not there has none.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::git::tree::{Found, Kind, PartialClone};
+use crate::git::tree::{Extent, Found, Kind, PartialClone};
 use crate::git::{GitError, Remote};
 use crate::names::{BranchName, StateKey};
 
@@ -52,15 +52,14 @@ pub async fn read(
     key: &StateKey,
     folder: &Path,
 ) -> Result<Option<Vec<u8>>, StoreError> {
-    let head = match remote.head(branch).await {
-        Ok(head) => head,
+    let mut clone = PartialClone::init(remote.clone(), folder.to_owned())?;
+    let commit = match clone.head(branch, Extent::TopTree).await {
+        Ok(commit) => commit,
         // A new, empty repository holds no state. One with other branches is a wrong setting: planning against nothing
         // would plan everything anew.
         Err(GitError::NoBranch { branches, .. }) if branches.is_empty() => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let mut clone = PartialClone::init(remote, folder).await?;
-    let commit = clone.commit(&head).await?;
     let entry = match clone.find(&commit, key.as_str()).await? {
         Found::Entry(entry) => entry,
         Found::Nothing => return Ok(None),
@@ -74,7 +73,7 @@ pub async fn read(
     if !matches!(entry.kind, Kind::File { .. }) {
         return Err(StoreError::NotAFile { key: key.clone() });
     }
-    let document = clone.blob(&entry.id).await?;
+    let document = clone.blob(entry.id).await?;
     if !seal::is_sealed(&document) {
         return Ok(Some(document));
     }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::child;
 use crate::presync;
-use crate::report;
+use crate::report::{self, Shown};
 use crate::scratch;
 use crate::stop::{Stop, StopSignal};
 use crate::terraform::GRACE;
@@ -26,6 +26,8 @@ const DEADLINE: Duration = Duration::from_secs(1800);
 
 /// How long what a killed presync left behind may take to end by itself.
 const FOR_ORPHANS: Duration = Duration::from_secs(5);
+/// As much of a stopped run's log is kept for a reader that does not read.
+const MOST_WAITING: usize = 16 * 1024 * 1024;
 /// As much of presync's standard error is kept: the summary stands at its end.
 const MOST_COMPLAINTS: usize = 64 * 1024;
 
@@ -54,17 +56,20 @@ pub struct Ended {
     pub stopped: Option<StopSignal>,
     /// What still ran when a second signal ended the wait.
     pub left: Option<String>,
+    /// The end of the log of a stopped run, for which the reader had no room yet.
+    pub waiting: Vec<u8>,
     /// What presync wrote to standard error beside the summary: not its log, but the reason of an early end.
     pub complaints: String,
 }
 
-/// Runs presync with these arguments and gives its log to `show` as it comes. A stop is passed on once and followed
-/// to its end; a second one ends the wait.
+/// Runs presync with these arguments and shows its log as it comes, through `follow`. A stop is passed on once and
+/// followed to its end; a second one ends the wait.
 pub async fn run(
     arguments: &[String],
     environment: &BTreeMap<&'static str, String>,
     stop: &mut Stop,
-    mut show: impl FnMut(&[u8]) -> io::Result<()>,
+    shown: &Shown,
+    mut follow: impl FnMut(&[u8]) -> Vec<u8>,
 ) -> Result<Ended, LocalError> {
     let mut command = child::ourselves_as(presync::NAME);
     command
@@ -81,24 +86,31 @@ pub async fn run(
         return Err(LocalError::Start(io::Error::other("it has no output")));
     };
     let mut piece = vec![0; 64 * 1024];
+    let mut waiting = Vec::new();
     let mut complaints = Vec::new();
     let mut error_piece = vec![0; 4096];
     let (mut log_open, mut errors_open) = (true, true);
     let mut stopped = None;
-    let mut not_shown = None;
+    let mut not_shown = false;
     let mut left = None;
     let mut overdue = false;
     let deadline = tokio::time::sleep(DEADLINE);
     tokio::pin!(deadline);
-    while log_open || errors_open {
+    while log_open || errors_open || (!waiting.is_empty() && stopped.is_none()) {
         tokio::select! {
-            read = log.read(&mut piece), if log_open => {
+            // Once stopped, presync must not wait for a reader that does not read: what it still writes is kept here.
+            read = log.read(&mut piece), if log_open && (waiting.is_empty() || stopped.is_some()) => {
                 let count = read.map_err(LocalError::Read)?;
                 log_open = count > 0;
-                if not_shown.is_none()
-                    && let Err(error) = show(piece.get(..count).unwrap_or_default())
-                {
-                    not_shown = Some(error);
+                let show = follow(piece.get(..count).unwrap_or_default());
+                if !not_shown && waiting.len() < MOST_WAITING {
+                    waiting.extend(show);
+                }
+            }
+            taken = shown.take(&mut waiting), if !waiting.is_empty() => {
+                if taken.is_err() {
+                    waiting.clear();
+                    not_shown = true;
                     child::terminate(&child);
                     deadline.as_mut().reset(Instant::now() + GRACE + AFTER_GRACE);
                 }
@@ -117,7 +129,7 @@ pub async fn run(
                 deadline.as_mut().reset(Instant::now() + GRACE + AFTER_GRACE);
             }
             () = &mut deadline => {
-                if overdue || stopped.is_some() || not_shown.is_some() {
+                if overdue || stopped.is_some() || not_shown {
                     report::note("presync did not end in time and is killed");
                     child::kill(&child);
                     deadline.as_mut().reset(Instant::now() + AFTER_GRACE);
@@ -137,18 +149,13 @@ pub async fn run(
             child::end_orphans(FOR_ORPHANS).await;
         }
         scratch::sweep();
-        // A Ctrl-C ends the reader of a pipe as well, and is what the job is asked about.
-        if let Some(error) = not_shown
-            && stopped.is_none()
-        {
-            return Err(LocalError::Show(error));
-        }
         let (summary, complaints) = split_summary(&complaints);
         return Ok(Ended {
             summary,
             end: child::end_in_words(status),
             stopped,
             left,
+            waiting,
             complaints,
         });
     }
@@ -157,6 +164,7 @@ pub async fn run(
         end: "was left running".to_owned(),
         stopped,
         left,
+        waiting,
         complaints: String::new(),
     })
 }

@@ -7,13 +7,13 @@ pub mod outcome;
 pub mod terms;
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::local::{self, Ended, LocalError};
 use crate::names::{BranchName, CommitPrefix, Namespace, Target};
 use crate::report::{self, Failure, Outcome, Shown};
 use crate::settings::Settings;
-use crate::stop::Stop;
+use crate::stop::{Stop, StopSignal};
 use crate::transport::follow::{Complete, Follower, LastLine};
 use crate::transport::record::PlanRecord;
 
@@ -21,6 +21,9 @@ pub use error::PlanError;
 use gather::gather;
 pub use outcome::PlanReport;
 use outcome::Progress;
+
+/// How long the reader of a stopped run's log may take to read its end.
+const AFTER_STOP: Duration = Duration::from_secs(2);
 
 /// What the caller asked for.
 #[derive(Clone, Debug)]
@@ -63,7 +66,7 @@ async fn carry_out(
     stop: &mut Stop,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
-    let mut shown = Shown::open(wanted.log.as_deref()).map_err(PlanError::from)?;
+    let shown = Shown::open(wanted.log.as_deref()).map_err(PlanError::from)?;
     let gathered = tokio::select! {
         gathered = gather(wanted, settings, progress) => gathered?,
         signal = stop.next() => return Ok(Outcome::of_stop(signal)),
@@ -74,27 +77,55 @@ async fn carry_out(
         &gathered.request.arguments(),
         &gathered.environment,
         stop,
+        &shown,
         |piece| {
             let piece = follower.push(piece);
             last_line.push(&piece);
-            shown.write(&piece)
+            piece
         },
     )
     .await
     .map_err(PlanError::from)?;
     let (rest, followed) = follower.finish::<PlanRecord>();
-    if let Err(error) = shown.write(&rest)
-        && ended.stopped.is_none()
-    {
-        return Err(PlanError::Local(LocalError::Show(error)).into());
-    }
     last_line.push(&rest);
+    let rest = [ended.waiting.as_slice(), &rest].concat();
+    if let Some(signal) = show_rest(shown, rest, ended.stopped, stop).await? {
+        return Ok(Outcome::of_stop(signal));
+    }
     progress.last_line = last_line.finish();
     let (complete, record) = match &ended.summary {
         Some(summary) => followed.against(summary),
         None => (Complete::No(format!("presync {}", ended.end)), None),
     };
     Ok(conclude(wanted, &ended, complete, record, progress))
+}
+
+/// Shows what is left of the log and waits until all of it is written; a signal ends that wait. After a stop the reader
+/// gets little time, and may be gone: a Ctrl-C ends it as well.
+async fn show_rest(
+    shown: Shown,
+    mut rest: Vec<u8>,
+    stopped: Option<StopSignal>,
+    stop: &mut Stop,
+) -> Result<Option<StopSignal>, PlanError> {
+    let written = async {
+        if !rest.is_empty() {
+            // Where nothing can be shown any more, finish() says why.
+            let _refused = shown.take(&mut rest).await;
+        }
+        shown.finish().await
+    };
+    if stopped.is_some() {
+        let _late = tokio::time::timeout(AFTER_STOP, written).await;
+        return Ok(None);
+    }
+    tokio::select! {
+        written = written => match written {
+            Ok(()) => Ok(None),
+            Err(error) => Err(LocalError::Show(error).into()),
+        },
+        signal = stop.next() => Ok(Some(signal)),
+    }
 }
 
 /// Judges a run that has ended.

@@ -1,10 +1,11 @@
 //! From an outcome to what a caller sees: the exit code, the result file, and every line that a job prints.
 //! The only room that prints errors.
 
+mod shown;
+
 use std::error::Error;
 use std::ffi::OsStr;
 use std::fmt::Display;
-use std::fs::File;
 use std::future::Future;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -16,6 +17,8 @@ use serde::Serialize;
 use crate::stop::StopSignal;
 use crate::transport::follow::Complete;
 use crate::transport::summary::Class;
+
+pub use shown::Shown;
 
 /// How a job ended. The numbers are an interface: Jenkinsfiles and scripts branch on them, and the README lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -245,41 +248,6 @@ fn to_stderr(text: &str) {
         .collect();
     if let Err(error) = io::stderr().write_all(clean.as_bytes()) {
         tracing::trace!(%error, "standard error is closed");
-    }
-}
-
-/// Where a followed log goes: standard output, and a file where one was named.
-pub struct Shown {
-    file: Option<(PathBuf, File)>,
-}
-
-impl Shown {
-    /// Opens `file` before anything is started, so that a wrong path costs no run.
-    pub fn open(file: Option<&Path>) -> Result<Shown, OutputError> {
-        let file = match file {
-            None => None,
-            Some(path) => {
-                let file = File::create(path).map_err(|source| OutputError {
-                    file: path.to_owned(),
-                    source,
-                })?;
-                Some((path.to_owned(), file))
-            }
-        };
-        Ok(Shown { file })
-    }
-
-    /// Shows a piece of a log at once.
-    pub fn write(&mut self, piece: &[u8]) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(piece)?;
-        out.flush()?;
-        match &mut self.file {
-            None => Ok(()),
-            Some((path, file)) => file
-                .write_all(piece)
-                .map_err(|e| io::Error::other(format!("{}: {e}", path.display()))),
-        }
     }
 }
 

@@ -438,6 +438,31 @@ fn a_reader_that_goes_away_ends_the_job_with_1_and_leaves_nothing() {
 }
 
 #[test]
+fn a_reader_that_does_not_read_cannot_keep_a_stop_from_the_job() {
+    let slow = Slow::new();
+    slow.server.answer();
+    slow.write_program("yes 'more than a pipe holds' | head -c 3000000\nexec terraform \"$@\"\n");
+    let mut job = slow
+        .plan()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let unread = job.stdout.take().unwrap();
+    until("the plan prints", || {
+        processes::of(slow.estate.path())
+            .into_iter()
+            .find(|process| process.command.starts_with("head -c"))
+    });
+    send(job.id().cast_signed(), Signal::INT);
+    let end = job.wait_with_output().unwrap();
+    let stderr = String::from_utf8(end.stderr).unwrap();
+    assert_eq!(end.status.code(), Some(130), "{stderr}");
+    drop(unread);
+    nothing_is_left(&slow.estate);
+}
+
+#[test]
 fn a_ctrl_c_that_ends_the_reader_too_ends_the_job_with_130() {
     let slow = Slow::new();
     let mut job = slow

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use stagewright::arguments::{SharedArguments, TargetArguments};
-use stagewright::names::{BranchName, CommitPrefix, Namespace};
+use stagewright::names::{BranchName, CommitPrefix, Namespace, Target};
 use stagewright::plan::{self, OnChanges, PlanReport, Wanted};
 use stagewright::report::{self, Failure, Outcome};
 use stagewright::stop::Stop;
@@ -41,6 +42,17 @@ struct Cli {
     shared: SharedArguments,
 }
 
+impl Cli {
+    /// What clap cannot judge by one flag alone.
+    fn checked(self) -> Result<(Target, Cli), clap::Error> {
+        if self.log.is_some() && self.log == self.shared.result {
+            let text = "--log and --result name the same file";
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, text));
+        }
+        Ok((self.target.target(Cli::command())?, self))
+    }
+}
+
 fn main() -> ExitCode {
     if let Some(code) = child::become_program() {
         return code;
@@ -48,8 +60,7 @@ fn main() -> ExitCode {
     if presync::is_called() {
         return presync::main();
     }
-    let parsed = Cli::try_parse().and_then(|cli| Ok((cli.target.target(Cli::command())?, cli)));
-    match parsed {
+    match Cli::try_parse().and_then(Cli::checked) {
         Err(error) => report::arguments(&error),
         Ok((target, cli)) => {
             let on_changes = if cli.fail_on_changes {
@@ -72,7 +83,7 @@ fn main() -> ExitCode {
 
 async fn run(wanted: &Wanted, shared: &SharedArguments) -> Result<Outcome, Failure> {
     let mut stop = Stop::listen().map_err(Failure::no_signals)?;
-    shared.check_result()?;
+    shared.prepare_result()?;
     let planned = match shared.settings() {
         Ok(settings) => plan::run(wanted, &settings, &mut stop).await,
         Err(failure) => PlanReport::failed(wanted, failure),

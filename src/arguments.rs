@@ -109,11 +109,11 @@ impl SharedArguments {
     }
 
     /// Looks whether the result file can be written, before anything is started: a wrong path then costs no run.
-    pub fn check_result(&self) -> Result<(), Failure> {
+    pub fn prepare_result(&self) -> Result<(), Failure> {
         match &self.result {
             None => Ok(()),
             Some(file) => {
-                report::check_result(file).map_err(|error| Failure::new(Outcome::Failed, error))
+                report::prepare_result(file).map_err(|error| Failure::new(Outcome::Failed, error))
             }
         }
     }

@@ -13,7 +13,7 @@ use git::GitForge;
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
     /// No such repository.
-    #[error("{place} has no repository {repo}: name it as the forge spells it{}", spelled(.names))]
+    #[error("{place} has no repository {repo}: name one that is there{}", spelled(.names))]
     NoRepository {
         /// Where it was looked for.
         place: String,
@@ -24,7 +24,7 @@ pub enum ForgeError {
     },
     /// Another spelling of a repository that is there.
     #[error(
-        "{place} spells {given} as {canonical}, the spelling the stage's state is filed under: run with --repo {canonical}"
+        "{place} spells {given} as {canonical}, the spelling that paths and states have: write it so"
     )]
     OtherSpelling {
         /// Where it lives.

@@ -43,7 +43,7 @@ pub enum GitError {
         source: ChildError,
     },
     /// The remote has no such branch.
-    #[error("{url} has no branch {branch} (it has {}): push it, or name another", list_or_none(.branches))]
+    #[error("{url} has no branch {branch}; it has {}", list_or_none(.branches))]
     NoBranch {
         /// The repository.
         url: RepoUrl,
@@ -53,7 +53,7 @@ pub enum GitError {
         branches: Vec<String>,
     },
     /// No commit of that name.
-    #[error("{url} has no commit {commit} on any branch: push it, or name another")]
+    #[error("{url} has no commit {commit} on any branch")]
     NoCommit {
         /// The repository.
         url: RepoUrl,

@@ -128,6 +128,11 @@ impl Layout {
         self.tfvars.matches(file_name)
     }
 
+    /// The pattern by which [`Layout::is_tfvars`] judges.
+    pub fn tfvars(&self) -> &str {
+        self.tfvars.pattern()
+    }
+
     /// The path of a stage's state in the state repository.
     ///
     /// # Errors

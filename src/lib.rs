@@ -1,17 +1,20 @@
 //! stagewright: job programs that plan, retire and register the stages of an Argo CD + Terraform estate.
 //!
-//! The map, one line a room; imports point down only (`tests/imports.rs` keeps it so):
+//! The map, one line a room, from the top down; a room uses those below it and those of its own line
+//! (`tests/imports.rs` keeps it so):
 //!
-//! * stories: [`plan`] plans one stage and reports what an apply would change
-//! * in the cluster: [`presync`] what runs in a launch's pod and in the PreSync hook; [`local`] the same as a child process
-//! * adapters: [`forge`] repositories, branches, files; [`git`] the git program; [`terraform`] running it, its plans, states
-//!   and roots; [`state_backend`] Terraform's state in a git repository; [`transport`] what passes between a job and presync;
-//!   [`sandbox`] the embedded estate
-//! * domain, plain and synchronous: [`registry`] which app has which stages; [`settings`] stagewright.yaml; [`layout`] paths
-//!   and names as templates; [`yaml`] YAML with places
-//! * names: [`names`] everything that is parsed once, at the border
-//! * beside them: [`arguments`] the flags that all jobs share; [`report`] outcome to exit code, result file, the only room that prints; [`stop`] INT and TERM;
-//!   [`child`] programs that die with us; [`scratch`] private working folders
+//! * [`arguments`] the flags that all jobs share
+//! * [`plan`] the story of planning one stage
+//! * [`local`] presync as a child process of the job
+//! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
+//! * [`forge`] repositories, branches, files; [`state_backend`] Terraform's state in a git repository; [`transport`] what
+//!   passes between a job and presync
+//! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states and roots; [`sandbox`] the
+//!   embedded estate
+//! * [`child`] programs that die with us; [`scratch`] private working folders
+//! * [`settings`] stagewright.yaml; [`registry`] which app has which stages; [`layout`] paths and names as templates
+//! * [`report`] outcome to exit code, result file, every line that a job prints
+//! * [`names`] everything that is parsed once, at the border; [`yaml`] YAML with places; [`stop`] INT and TERM
 
 pub mod arguments;
 pub mod child;

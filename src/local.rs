@@ -125,6 +125,9 @@ pub async fn run(
                     left = id.map(|id| format!("presync, process {id}, and the Terraform that it runs"));
                     break;
                 }
+                report::note(format_args!(
+                    "{signal}: Terraform is told to stop, and is waited for; a second signal ends this job at once"
+                ));
                 child::terminate(&child);
                 deadline.as_mut().reset(Instant::now() + GRACE + AFTER_GRACE);
             }

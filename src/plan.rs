@@ -1,9 +1,9 @@
 //! Planning one stage: the facts are gathered (`gather.rs`), the plan's terms drawn from them ([`terms`]), presync
-//! launched, its log followed, the outcome reported ([`outcome`]).
+//! launched, its log followed, the outcome reported ([`result`]).
 
 mod error;
 mod gather;
-pub mod outcome;
+pub mod result;
 pub mod terms;
 
 use std::path::PathBuf;
@@ -16,11 +16,12 @@ use crate::settings::Settings;
 use crate::stop::{Stop, StopSignal};
 use crate::transport::follow::{Complete, Follower, LastLine};
 use crate::transport::record::PlanRecord;
+use crate::transport::verdict;
 
 pub use error::PlanError;
 use gather::gather;
-pub use outcome::PlanReport;
-use outcome::Progress;
+pub use result::PlanReport;
+use result::Progress;
 
 /// How long the reader of a stopped run's log may take to read its end.
 const AFTER_STOP: Duration = Duration::from_secs(2);
@@ -142,8 +143,17 @@ fn conclude(
     if let Some(left) = &ended.left {
         report::note(format_args!("left running: {left}"));
     }
+    if let Some(record) = &record
+        && record.state.position.is_none()
+    {
+        progress.warn(format!(
+            "there is no state at {}, so everything is planned anew: for a stage that was ever applied, state.prefix, \
+             state.branch or layout.state_key in the settings is wrong",
+            record.state.key
+        ));
+    }
     let class = ended.summary.as_ref().map(|summary| summary.class);
-    let outcome = Outcome::of_run(class, &complete, ended.stopped);
+    let outcome = verdict::of_run(class, &complete, ended.stopped);
     let has_changes = record.as_ref().is_some_and(|r| !r.changes.is_empty());
     progress.record = record;
     progress.complete = Some(complete);

@@ -1,5 +1,5 @@
 //! From an outcome to what a caller sees: the exit code, the result file, and every line that a job prints.
-//! The only room that prints errors.
+//! The only room that prints; presync's log is written by `presync/log.rs`.
 
 mod shown;
 
@@ -15,8 +15,6 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use crate::stop::StopSignal;
-use crate::transport::follow::Complete;
-use crate::transport::summary::Class;
 
 pub use shown::Shown;
 
@@ -69,29 +67,6 @@ impl Outcome {
             Outcome::Later => 10,
             Outcome::Interrupted => 130,
             Outcome::Terminated => 143,
-        }
-    }
-
-    /// What a run's end means for the job. Where several hold, a stop of the job itself goes first (nothing else was
-    /// waited for), then the lock, then what moved, then the failed run, then the incomplete log.
-    pub fn of_run(
-        class: Option<Class>,
-        complete: &Complete,
-        stopped: Option<StopSignal>,
-    ) -> Outcome {
-        if let Some(signal) = stopped {
-            return Outcome::of_stop(signal);
-        }
-        match (class, complete) {
-            (Some(Class::Locked), _) => Outcome::Locked,
-            (Some(Class::Moved), _) => Outcome::Moved,
-            (Some(Class::Terraform | Class::Stopped) | None, _) => Outcome::RunFailed,
-            (Some(Class::Failed), _) => Outcome::Failed,
-            (Some(Class::Usage), _) => Outcome::Usage,
-            (Some(Class::Refused), _) => Outcome::Refused,
-            (Some(Class::Later), _) => Outcome::Later,
-            (Some(Class::Done), Complete::No(_)) => Outcome::LogIncomplete,
-            (Some(Class::Done), Complete::Yes) => Outcome::Done,
         }
     }
 
@@ -251,15 +226,21 @@ fn to_stderr(text: &str) {
     }
 }
 
-/// Looks whether [`write_result`] could write this file now: by making the one beside it, and leaving none.
-pub fn check_result(file: &Path) -> Result<(), OutputError> {
+/// Looks whether [`write_result`] could write this file now, by making the one beside it and leaving none, and removes
+/// what an earlier run wrote: it must not be taken for this run's.
+pub fn prepare_result(file: &Path) -> Result<(), OutputError> {
+    let failed = |source| OutputError {
+        file: file.to_owned(),
+        source,
+    };
     if file.is_dir() {
-        return Err(OutputError {
-            file: file.to_owned(),
-            source: io::ErrorKind::IsADirectory.into(),
-        });
+        return Err(failed(io::ErrorKind::IsADirectory.into()));
     }
-    beside(file).map(drop)
+    beside(file)?;
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Writes a result as JSON, whole or not at all: to a file beside it first, which then takes its name.
@@ -342,22 +323,6 @@ mod tests {
             "a failed: b failed: c"
         );
         assert_eq!(one_line(&chain(&["a", "b", "c"])), "a: b: c");
-    }
-
-    #[test]
-    fn where_several_hold_the_lock_goes_before_the_move_the_failed_run_and_the_incomplete_log() {
-        let cut = Complete::No("cut".to_owned());
-        let of = |class| Outcome::of_run(Some(class), &cut, None).code();
-        assert_eq!(
-            [Class::Locked, Class::Moved, Class::Terraform, Class::Done].map(of),
-            [9, 5, 4, 8]
-        );
-        let whole = Outcome::of_run(Some(Class::Done), &Complete::Yes, None);
-        assert_eq!(whole.code(), 0);
-        let killed = Outcome::of_run(None, &cut, None);
-        assert_eq!(killed.code(), 4);
-        let stopped = Outcome::of_run(Some(Class::Stopped), &cut, Some(StopSignal::Int));
-        assert_eq!(stopped.code(), 130);
     }
 
     #[test]

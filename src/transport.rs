@@ -1,7 +1,9 @@
 //! What passes between a job and the presync that it launches, by whatever runner: arguments and environment one way,
-//! a log with [`record`] lines in it and a termination [`summary`] the other way, read by [`follow`].
+//! a log with [`record`] lines in it and a termination [`summary`] the other way, read by [`follow`]
+//! and judged by [`verdict`].
 
 pub mod follow;
 pub mod record;
 pub mod request;
 pub mod summary;
+pub mod verdict;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 /// The rooms by level, lowest first. A room may use its own level and those before it.
 const LEVELS: &[&[&str]] = &[
     &["names", "yaml", "stop"],
+    &["report"],
     &["layout", "registry", "settings"],
     &["child", "scratch"],
     &["git", "terraform", "sandbox"],
@@ -19,9 +20,6 @@ const LEVELS: &[&[&str]] = &[
     &["plan"],
     &["arguments"],
 ];
-
-/// Beside the levels: everyone may use it, and it may use what it turns into words and codes.
-const BESIDE: &str = "report";
 
 /// Rooms of plain, synchronous judgement: no async, clock, environment, Kubernetes, HTTP or git in them.
 const DOMAIN: &[&str] = &["names", "yaml", "layout", "registry"];
@@ -39,8 +37,6 @@ fn imports_point_down_only() {
         let text = std::fs::read_to_string(&file).unwrap();
         for (number, used) in used_rooms(&text) {
             let allowed = room == used
-                || used == BESIDE
-                || (room == BESIDE && levels.get(used.as_str()).is_some_and(|level| *level <= 4))
                 || matches!((levels.get(room.as_str()), levels.get(used.as_str())), (Some(here), Some(there)) if there <= here);
             if room != "lib" && !allowed {
                 faults.push(format!("{}:{number}: {room} uses {used}", file.display()));
@@ -56,7 +52,6 @@ fn every_room_stands_in_the_map_of_lib_rs_and_in_the_levels() {
     let known: BTreeSet<String> = LEVELS
         .iter()
         .flat_map(|rooms| rooms.iter().map(ToString::to_string))
-        .chain([BESIDE.to_owned()])
         .collect();
     let rooms: BTreeSet<String> = sources()
         .iter()

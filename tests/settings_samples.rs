@@ -86,6 +86,8 @@ fn plain_git_estate(folder: &Path, key: &str) {
         "main",
         &[(key, STATE)],
     );
+    // The state is not sealed, so nothing reads the key; that it is there is looked for all the same.
+    std::fs::write(folder.join("age.key"), "").unwrap();
 }
 
 #[test]
@@ -204,6 +206,8 @@ fn the_sample_whose_every_key_differs_plans_an_estate_laid_out_so() {
         "states",
         &[(key, STATE)],
     );
+    std::fs::create_dir(folder.join("keys")).unwrap();
+    std::fs::write(folder.join("keys/live.age"), "").unwrap();
     let target = [
         "--settings",
         "estate.yaml",

@@ -330,6 +330,10 @@ impl Default for Glob {
 }
 
 impl Glob {
+    pub(super) fn pattern(&self) -> &str {
+        &self.0
+    }
+
     pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
         let refuse = |fault: String| TemplateError {
             key: "tfvars",

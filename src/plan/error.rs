@@ -29,6 +29,15 @@ pub enum PlanError {
     Credentials(#[from] CredentialsError),
     #[error(transparent)]
     Forge(#[from] ForgeError),
+    #[error("runner.local.sops_age_key_file in {} names {}, and there is no such file", file.display(), key_file.display())]
+    NoKeyFile { key_file: PathBuf, file: PathBuf },
+    #[error("{key} in {} names no repository that can be used", file.display())]
+    SettingsName {
+        key: &'static str,
+        file: PathBuf,
+        #[source]
+        source: Box<ForgeError>,
+    },
     #[error("the registry could not be read")]
     ReadRegistry(#[source] ForgeError),
     #[error("the registry {place} is not valid")]
@@ -84,6 +93,7 @@ impl PlanError {
             PlanError::NotSupported { .. }
             | PlanError::Terms(_)
             | PlanError::StateKey { .. }
+            | PlanError::NoKeyFile { .. }
             | PlanError::NoTerraform { .. }
             | PlanError::NoConfig { .. } => Outcome::Usage,
             PlanError::Forge(error) => match error {
@@ -95,6 +105,12 @@ impl PlanError {
                 | ForgeError::Git { .. }
                 | ForgeError::List { .. }
                 | ForgeError::Scratch(_) => Outcome::Failed,
+            },
+            PlanError::SettingsName { source, .. } => match **source {
+                ForgeError::NoRepository { .. } | ForgeError::OtherSpelling { .. } => {
+                    Outcome::Usage
+                }
+                _ => Outcome::Failed,
             },
             PlanError::Credentials(_)
             | PlanError::ReadRegistry(_)

@@ -14,7 +14,7 @@ use crate::report;
 use crate::settings::{ForgeSettings, RunnerSettings, Settings, StateSource};
 use crate::transport::request::{Estate, PlanRequest};
 
-use super::outcome::{Progress, StatePlace};
+use super::result::{Progress, StatePlace};
 use super::terms::{self, Given, Terms, TermsError, Tracked};
 use super::{PlanError, Wanted};
 
@@ -34,6 +34,7 @@ pub(super) async fn gather(
     let forge = open_forge(settings)?;
     let sops_key = local_runner(settings)?;
     forge.canonical_name(&target.repo).await?;
+    check_settings_names(&forge, settings).await?;
     let registry = read_registry(&forge, settings).await?;
     let given = Given {
         namespace: wanted.namespace.clone(),
@@ -42,9 +43,8 @@ pub(super) async fn gather(
     let known_url = forge.known_url(&target.repo);
     let terms = terms::draw(&registry, &known_url, target, given, &settings.layout)?;
     for warning in &terms.warnings {
-        report::note(format_args!("warning: {warning}"));
+        progress.warn(warning.clone());
     }
-    progress.warnings.clone_from(&terms.warnings);
     report::heading("target", target);
     let Terms {
         namespace,
@@ -133,6 +133,12 @@ fn open_forge(settings: &Settings) -> Result<Forge, PlanError> {
 /// The local runner's age key file for sealed states.
 fn local_runner(settings: &Settings) -> Result<Option<PathBuf>, PlanError> {
     match &settings.runner {
+        RunnerSettings::Local {
+            sops_age_key_file: Some(file),
+        } if !file.is_file() => Err(PlanError::NoKeyFile {
+            key_file: file.clone(),
+            file: settings.file.clone(),
+        }),
         RunnerSettings::Local { sops_age_key_file } => Ok(sops_age_key_file.clone()),
         RunnerSettings::Kubernetes { .. } => Err(PlanError::NotSupported {
             what: "runner.kubernetes",
@@ -140,6 +146,26 @@ fn local_runner(settings: &Settings) -> Result<Option<PathBuf>, PlanError> {
             file: settings.file.clone(),
         }),
     }
+}
+
+/// Looks for the repositories that the settings name, so that a slip there is told as one.
+async fn check_settings_names(forge: &Forge, settings: &Settings) -> Result<(), PlanError> {
+    let registry = ("registry.repo", &settings.registry.repo);
+    let state = match &settings.state.source {
+        StateSource::Repo(repo) => Some(("state.repo", repo)),
+        StateSource::Url(_) => None,
+    };
+    for (key, repo) in [registry].into_iter().chain(state) {
+        forge
+            .canonical_name(repo)
+            .await
+            .map_err(|source| PlanError::SettingsName {
+                key,
+                file: settings.file.clone(),
+                source: Box::new(source),
+            })?;
+    }
+    Ok(())
 }
 
 async fn read_registry(forge: &Forge, settings: &Settings) -> Result<Registry, PlanError> {

@@ -47,14 +47,16 @@ pub struct Terms {
 pub enum TermsError {
     /// Not in the registry, and no namespace given.
     #[error(
-        "{target} is not in the registry, so its namespace is not known: give --namespace, or name a stage that it has{}{faulty}",
-        list_of(.registered)
+        "{target} is not in the registry, so its namespace is not known: name a stage that it has{}, or give --namespace{faulty}",
+        list_of(.registered, known_url)
     )]
     NotRegistered {
         /// The stage.
         target: String,
         /// The stages of the same repository that the registry has.
         registered: Vec<String>,
+        /// The URL by which the repository was looked for.
+        known_url: RepoUrl,
         /// The entries that could not be read, any of which may be the one.
         faulty: String,
     },
@@ -76,13 +78,15 @@ pub enum TermsError {
     },
     /// The registry has another spelling, under which the hook files the state.
     #[error(
-        "{entry} of the registry spells the repository {registered}, and its hook files the state under that spelling: run with --repo {registered}, or mend the registry"
+        "{entry} of the registry spells the repository {registered}, the forge {spelled}, and its hook files the state under the registry's spelling: mend repo in the registry"
     )]
     OtherSpelling {
         /// The entry.
         entry: String,
         /// Its spelling.
         registered: RepoName,
+        /// The forge's.
+        spelled: RepoName,
     },
     /// The layout makes no namespace of app and stage.
     #[error("the namespace of {target} cannot be made")]
@@ -114,11 +118,11 @@ pub enum TermsError {
     },
 }
 
-fn list_of(targets: &[String]) -> String {
+fn list_of(targets: &[String], known_url: &RepoUrl) -> String {
     if targets.is_empty() {
-        return " (of this repository it has none)".to_owned();
+        return format!(" (none of its entries has the repository {known_url})");
     }
-    format!(" (of this repository: {})", targets.join(", "))
+    format!(" ({})", targets.join(", "))
 }
 
 /// Draws the terms of `target`, whose repository the registry knows as `known_url`.
@@ -161,6 +165,7 @@ pub fn draw(
         return Err(TermsError::OtherSpelling {
             entry: name(app, stage),
             registered,
+            spelled: target.repo.clone(),
         });
     }
     let (namespace, namespace_from) = match (given.namespace, entry) {
@@ -193,11 +198,23 @@ pub fn draw(
             return Err(TermsError::NotRegistered {
                 target: target.to_string(),
                 registered: stages_of(registry, known_url, target),
+                known_url: known_url.clone(),
                 faulty,
             });
         }
     };
     warnings.extend(faults);
+    if let Some(branch) = &given.branch
+        && let Some((app, stage)) = entry
+    {
+        let registered = stage.target_revision.as_deref().unwrap_or(DEFAULT_BRANCH);
+        if registered != branch.as_str() {
+            warnings.push(format!(
+                "--branch {branch} is not {registered}, which {} tracks: no sync takes this plan's commit",
+                name(app, stage)
+            ));
+        }
+    }
     let (tracked, tracked_from) = track(given.branch, entry)?;
     Ok(Terms {
         namespace,

@@ -164,6 +164,7 @@ async fn prepare(
         terraform.flavour(),
     )?;
 
+    log.say(variables_line(&source));
     log.state_backend(format_args!(
         "Getting state from {}//{key}",
         environment.state_url
@@ -198,6 +199,23 @@ async fn prepare(
         state,
         head,
     })
+}
+
+/// Which variable files Terraform gets, as paths in the clone.
+fn variables_line(source: &Source) -> String {
+    let files = source.tfvars.iter().map(|file| {
+        let inside = file.strip_prefix(&source.root).unwrap_or(file);
+        inside.display().to_string()
+    });
+    let files: Vec<String> = files.collect();
+    if files.is_empty() {
+        let pattern = &source.tfvars_pattern;
+        return format!(
+            "no variables: no file of {}/ matches {pattern}",
+            source.config
+        );
+    }
+    format!("variables from {}", files.join(", "))
 }
 
 async fn init(

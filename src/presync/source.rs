@@ -31,6 +31,10 @@ pub struct Source {
     pub root: PathBuf,
     /// The Terraform folder, as a path in the clone.
     pub terraform: String,
+    /// The stage's config folder, as a path in the clone.
+    pub config: String,
+    /// Which of its files are variable files.
+    pub tfvars_pattern: String,
     /// The stage's tfvars files, sorted, as paths on disk.
     pub tfvars: Vec<PathBuf>,
     /// What was not written, and why.
@@ -96,6 +100,8 @@ pub async fn fetch(
     Ok(Source {
         root: files.to_owned(),
         terraform,
+        config,
+        tfvars_pattern: layout.tfvars().to_owned(),
         tfvars,
         left_out: tree.left_out,
     })

@@ -25,6 +25,11 @@ pub enum SealError {
         "it is encrypted with sops, which could not open it: hand the key over as SOPS_AGE_KEY or SOPS_AGE_KEY_FILE, or what its key service needs"
     )]
     Refused(#[source] SopsSaid),
+    /// It was sealed as a blob, without its structure.
+    #[error(
+        "it was encrypted with sops as binary data, and states are read as JSON: decrypt it, and encrypt it with --input-type json --output-type json"
+    )]
+    Binary,
 }
 
 /// The words of sops itself, on one line.
@@ -63,11 +68,25 @@ pub async fn open(sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         .await
         .map_err(SealError::Child)?;
     if output.status.success() {
+        if is_binary(&output.stdout) {
+            return Err(SealError::Binary);
+        }
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said: Vec<&str> = said.split_whitespace().collect();
     Err(SealError::Refused(SopsSaid(said.join(" "))))
+}
+
+/// What sops makes of a file that it takes for no known format: one member `data` that holds all of it.
+fn is_binary(opened: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Binary {
+        #[serde(rename = "data")]
+        _data: String,
+    }
+    serde_json::from_slice::<Binary>(opened).is_ok()
 }
 
 #[cfg(test)]

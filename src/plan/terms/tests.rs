@@ -77,9 +77,8 @@ fn a_path_that_is_not_registered_needs_a_namespace_even_where_the_repository_is(
     let text = error.to_string();
     assert!(
         text.starts_with(
-            "PlatformDeploy/prd is not in the registry, so its namespace is not known: give --namespace, or name a \
-             stage that it has (of this repository: PlatformDeploy/headlamp/prd, PlatformDeploy/headlamp/dev, \
-             PlatformDeploy/headlamp/dev)"
+            "PlatformDeploy/prd is not in the registry, so its namespace is not known: name a stage that it has \
+             (PlatformDeploy/headlamp/prd, PlatformDeploy/headlamp/dev, PlatformDeploy/headlamp/dev), or give --namespace"
         ),
         "{text}"
     );
@@ -103,9 +102,7 @@ fn a_repository_that_the_registry_spells_in_another_case_is_refused() {
         "{error}"
     );
     assert!(
-        error
-            .to_string()
-            .contains("run with --repo FieldnotesDeploy"),
+        error.to_string().contains("mend repo in the registry"),
         "{error}"
     );
 }
@@ -146,6 +143,21 @@ fn a_stage_that_two_entries_deploy_needs_both_terms() {
         branch: Some("main".parse().unwrap()),
     };
     assert!(draw_for("PlatformDeploy", Some("headlamp"), "dev", given).is_ok());
+}
+
+#[test]
+fn a_branch_other_than_the_tracked_one_is_planned_with_a_warning() {
+    let given = Given {
+        namespace: None,
+        branch: Some("trial".parse().unwrap()),
+    };
+    let terms = draw_for("FieldnotesDeploy", None, "prd", given).unwrap();
+    assert_eq!(terms.tracked, Tracked::Branch("trial".parse().unwrap()));
+    let last = terms.warnings.last().unwrap();
+    assert!(
+        last.starts_with("--branch trial is not main, which apps.fieldnotes.stages.prd tracks"),
+        "{last}"
+    );
 }
 
 #[test]

@@ -48,6 +48,14 @@ pub struct StatePlace {
     pub key: StateKey,
 }
 
+impl Progress {
+    /// Says a warning on standard error, and keeps it for the result.
+    pub fn warn(&mut self, warning: String) {
+        report::note(format_args!("warning: {warning}"));
+        self.warnings.push(warning);
+    }
+}
+
 /// How a plan ended.
 #[derive(Debug)]
 pub struct PlanReport {
@@ -211,13 +219,19 @@ impl PlanReport {
             (Some(record), Outcome::Done | Outcome::Refused | Outcome::LogIncomplete) => {
                 let revision: String = record.revision.as_str().chars().take(12).collect();
                 let next = if record.changes.is_empty() {
-                    format!("nothing; a sync of {target} at {revision} applies nothing")
+                    format!("nothing; a sync of {target} at {revision} would apply nothing")
                 } else {
-                    format!("read the lines above; a sync of {target} at {revision} applies them")
+                    format!(
+                        "read the changes in the log; a sync of {target} at {revision} would apply them"
+                    )
+                };
+                let changes = in_words(&record.changes);
+                let from = match record.state.position {
+                    Some(_) => "",
+                    None => " from no state",
                 };
                 format!(
-                    "Planned: {} for {target} in {took}; nothing was applied. Next: {next}.",
-                    in_words(&record.changes)
+                    "Planned: {changes} for {target}{from} in {took}; nothing was applied. Next: {next}."
                 )
             }
             (_, Outcome::Interrupted | Outcome::Terminated) => {

@@ -3,6 +3,8 @@
 
 #[path = "support/program.rs"]
 mod program;
+#[path = "support/repositories.rs"]
+mod repositories;
 #[path = "support/tools.rs"]
 mod tools;
 
@@ -107,6 +109,69 @@ fn every_command_that_the_readme_says_to_try_next_does_what_it_says() {
         assert!(all.contains(said), "{command:?}: {all}");
     }
     assert!(folder.path().join("plan.json").exists());
+}
+
+/// A state with nothing in it, of a stage that was applied.
+const STATE: &str = r#"{"version": 4, "terraform_version": "1.7.0", "serial": 1, "outputs": {}, "resources": [],
+"lineage": "6f1d1b6e-0000-4000-8000-000000000002", "check_results": null}"#;
+
+#[test]
+fn the_estate_of_the_five_steps_is_planned_with_its_settings() {
+    let text = section("Your own estate in five steps");
+    let blocks: Vec<&str> = text.split("```").skip(1).step_by(2).collect();
+    let [tree, registry, settings] = blocks.as_slice() else {
+        panic!("{blocks:?}");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for repository in tree.split("\n├── ").flat_map(|t| t.split("\n└── ")).skip(1) {
+        let mut lines = repository.lines().map(|line| {
+            let entry = line.trim_start_matches(['│', ' ', '├', '└', '─']);
+            entry.split(' ').next().unwrap()
+        });
+        let bare = format!("git/{}.git", lines.next().unwrap());
+        let files: Vec<(String, &str)> = lines
+            .filter(|file| !file.is_empty())
+            .map(|file| {
+                let content = match file.rsplit('.').next().unwrap() {
+                    "tf" => {
+                        "variable \"greeting\" {}\noutput \"greeting\" { value = var.greeting }"
+                    }
+                    "tfvars" => "greeting = \"hello\"",
+                    "tfstate" => STATE,
+                    _ => registry.strip_prefix("yaml\n").unwrap(),
+                };
+                let file = file.replace('*', "a").replace("<stage>", "dev");
+                (file.replace("<path>", "grafana"), content)
+            })
+            .collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(f, c)| (f.as_str(), *c)).collect();
+        repositories::repository(&folder.path().join(bare), "main", &files);
+    }
+    let root = "root: https://github.com/example ";
+    let settings = settings.strip_prefix("yaml\n").unwrap();
+    assert!(settings.contains(root), "{settings}");
+    // The same estate in a folder.
+    let here = "root: git\n    known_as: https://github.com/example ";
+    std::fs::write(
+        folder.path().join("stagewright.yaml"),
+        settings.replace(root, here),
+    )
+    .unwrap();
+    let command = text
+        .lines()
+        .find_map(|l| l.strip_prefix("    stagewright-plan "));
+    let of_one_app: Vec<&str> = command.unwrap().split(' ').collect();
+    let of_many = "--repo PlatformDeploy --app-path grafana --stage dev";
+    for command in [of_one_app, of_many.split(' ').collect()] {
+        let run = program::plan(folder.path(), &command);
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        assert!(
+            run.stdout.contains("+ greeting = \"hello\""),
+            "{}",
+            run.stdout
+        );
+        assert!(!run.stdout.contains("holds no state"), "{}", run.stdout);
+    }
 }
 
 #[test]
@@ -256,7 +321,7 @@ fn the_rooms_are_those_of_the_crate() {
 fn every_link_of_the_readme_leads_somewhere() {
     let headings: Vec<String> = README
         .lines()
-        .filter_map(|line| line.strip_prefix("## "))
+        .filter_map(|line| line.strip_prefix("## ").or(line.strip_prefix("### ")))
         .map(|heading| heading.to_lowercase().replace(' ', "-"))
         .collect();
     let mut broken = Vec::new();

@@ -238,17 +238,42 @@ fn the_codes_that_occur_today_are_those_of_the_results_schema() {
 }
 
 #[test]
-fn the_example_of_a_result_is_one() {
+fn the_example_of_a_result_is_that_of_the_sandbox() {
     let text = section("The result file");
-    let json = text.split("```json\n").nth(1).unwrap();
-    let json = json.split("```").next().unwrap();
-    let schema = serde_json::from_str(include_str!("../schemas/plan-result.v1.schema.json"));
-    let validator = jsonschema::draft202012::new(&schema.unwrap()).unwrap();
-    let faults: Vec<String> = validator
-        .iter_errors(&serde_json::from_str(json).unwrap())
-        .map(|fault| format!("{}: {fault}", fault.instance_path()))
-        .collect();
-    assert_eq!(faults, Vec::<String>::new());
+    let example = text.split("```json\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let (_, command) = text.split_once("by `").unwrap();
+    let command: Vec<&str> = command.split('`').next().unwrap().split(' ').collect();
+    let folder = tempfile::tempdir().unwrap();
+
+    let run = program::plan(folder.path(), &command);
+
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let here = folder.path().canonicalize().unwrap();
+    let result = std::fs::read_to_string(folder.path().join("plan.json")).unwrap();
+    let result = result.replace(&here.display().to_string(), "/tmp/stagewright");
+    // What differs from machine to machine.
+    let comparable = |text: &str| -> Vec<String> {
+        let differs = |line: &&str| line.contains("\"seconds\"") || line.contains("\"terraform\"");
+        let lines = text.lines().filter(|line| !differs(line));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(comparable(&result), comparable(example));
+}
+
+#[test]
+fn the_jenkins_pipeline_tells_a_plan_with_changes_by_its_result() {
+    let look = section("Jenkins").split("'''").nth(1).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (stage, changes) in [("dev", true), ("prd", false), ("nowhere", false)] {
+        let command =
+            format!("--sandbox --repo FieldnotesDeploy --stage {stage} --result plan.json");
+        let words: Vec<&str> = command.split(' ').collect();
+        program::plan(folder.path(), &words);
+        let mut shell = std::process::Command::new("sh");
+        let found = shell.args(["-c", look]).current_dir(folder.path()).status();
+        assert_eq!(found.unwrap().success(), changes, "{stage}");
+    }
 }
 
 #[test]

@@ -326,6 +326,23 @@ fn keys_in(error: &str) -> Option<Vec<String>> {
 }
 
 #[test]
+fn the_variables_that_terraform_does_not_get_are_all_named() {
+    let text = section("presync plan");
+    let (_, list) = text.split_once("These do not:").unwrap();
+    let list = list.split("### ").next().unwrap();
+    let code = include_str!("../src/terraform/run.rs");
+    let mut names = 0;
+    for constant in code.split("const NOT_FOR_TERRAFORM").skip(1) {
+        let constant = constant.split("];").next().unwrap();
+        for name in constant.split('"').skip(1).step_by(2) {
+            assert!(list.contains(&format!("`{name}`")), "{name}");
+            names += 1;
+        }
+    }
+    assert!(names > 10, "{names}");
+}
+
+#[test]
 fn the_rooms_are_those_of_the_crate() {
     let text = section("Working on it");
     let table = text.split("**The rooms**").nth(1).unwrap();

@@ -90,3 +90,61 @@ async fn matching(
         .map(|line| parse_sha(act, line))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use git2::{ObjectType, Oid, Repository};
+
+    use super::*;
+
+    /// Two commits whose ids begin with the same seven digits, one on `main` and one on `other`.
+    fn alike(repository: &Repository) -> CommitPrefix {
+        let tree = repository.treebuilder(None).unwrap().write().unwrap();
+        let commit = |n: usize| {
+            format!(
+                "tree {tree}\nauthor A <a@example.com> 1 +0000\ncommitter A <a@example.com> 1 +0000\n\n{n}\n"
+            )
+        };
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for n in 0.. {
+            let id = Oid::hash_object(ObjectType::Commit, commit(n).as_bytes()).unwrap();
+            let digits = id.to_string().chars().take(7).collect::<String>();
+            if let Some(first) = seen.insert(digits.clone(), n) {
+                for (n, branch) in [(first, "main"), (n, "other")] {
+                    let objects = repository.odb().unwrap();
+                    let id = objects
+                        .write(ObjectType::Commit, commit(n).as_bytes())
+                        .unwrap();
+                    let name = format!("refs/heads/{branch}");
+                    repository.reference(&name, id, false, "").unwrap();
+                }
+                return digits.parse().unwrap();
+            }
+        }
+        panic!("ids of seven digits are finite")
+    }
+
+    #[tokio::test]
+    async fn first_digits_that_two_commits_share_are_refused_and_one_more_tells_them_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(folder.path().join("it.git")).unwrap();
+        let prefix = alike(&repository);
+        let url = folder.path().join("it.git");
+        let remote = Remote::new(url.to_str().unwrap().parse().unwrap(), None);
+        let main: BranchName = "main".parse().unwrap();
+        let ambiguous = locate(&remote, &folder.path().join("a"), &main, &prefix).await;
+        assert!(
+            matches!(ambiguous, Err(GitError::Ambiguous { .. })),
+            "{ambiguous:?}"
+        );
+        let head = repository.refname_to_id("refs/heads/main").unwrap();
+        let whole: CommitPrefix = head.to_string().parse().unwrap();
+        let found = locate(&remote, &folder.path().join("b"), &main, &whole).await;
+        assert_eq!(
+            found.unwrap(),
+            Located::OnBranch(head.to_string().parse().unwrap())
+        );
+    }
+}

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use tokio::process::Command;
 
 use crate::child::{self, ChildError};
@@ -277,28 +279,35 @@ fn configure<'s>(git: &mut Command, settings: impl Iterator<Item = (&'s str, &'s
     git.env("GIT_CONFIG_COUNT", count.to_string());
 }
 
+/// The caller's variables that git keeps: how it reaches a server, and where the user's own configuration is. Every other
+/// `GIT_…` may point it to another repository, trace what is secret, or change a format.
+const KEPT: &[&str] = &[
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_PROXY_COMMAND",
+    "GIT_HTTP_PROXY_AUTHMETHOD",
+    "GIT_PROXY_SSL_CAINFO",
+    "GIT_PROXY_SSL_CERT",
+    "GIT_PROXY_SSL_KEY",
+];
+/// Variables of other names that git must not see.
+const DROPPED: &[&str] = &["GITHUB_TOKEN", "SSH_ASKPASS"];
+
 /// git without a prompt, without hooks, without the caller's `GIT_…` variables that point it elsewhere.
 fn plain_git(folder: Option<&Path>) -> Result<Command, GitError> {
     let program = child::find_program(Path::new("git")).ok_or(GitError::NoGit)?;
     let mut git = child::command(&program);
-    for variable in [
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_NAMESPACE",
-        "GIT_CONFIG_PARAMETERS",
-        "GIT_TRACE",
-        "GIT_TRACE_CURL",
-        "GIT_CURL_VERBOSE",
-        "GIT_ASKPASS",
-        "SSH_ASKPASS",
-        "GIT_USERNAME",
-        "GIT_PASSWORD",
-        "GITHUB_TOKEN",
-    ] {
-        git.env_remove(variable);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let kept = KEPT.contains(&text.as_ref()) || text.starts_with("GIT_SSL_");
+        if (text.starts_with("GIT_") && !kept) || DROPPED.contains(&text.as_ref()) {
+            git.env_remove(&name);
+        }
     }
     git.env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_NO_LAZY_FETCH", "1")
@@ -319,6 +328,7 @@ fn ssh_command() -> std::ffi::OsString {
 }
 
 async fn run(command: Command, act: &str, input: &[u8]) -> Result<Vec<u8>, GitError> {
+    let secrets = secrets_of(&command);
     let output = child::capture(command, "git", input, BOUND)
         .await
         .map_err(|source| GitError::Child {
@@ -336,8 +346,28 @@ async fn run(command: Command, act: &str, input: &[u8]) -> Result<Vec<u8>, GitEr
         .collect();
     Err(GitError::Failed {
         act: act.to_owned(),
-        said: GitSaid(said.join("; ")),
+        said: GitSaid(masked(said.join("; "), &secrets)),
     })
+}
+
+/// What a server might send back of the credentials that this command was given: the password, and the form in which HTTP
+/// carries it.
+fn secrets_of(command: &Command) -> Vec<String> {
+    let value = |wanted: &str| {
+        let mut variables = command.as_std().get_envs();
+        let found = variables.find(|(name, _)| *name == wanted)?;
+        Some(found.1?.to_string_lossy().into_owned())
+    };
+    let Some(password) = value("STAGEWRIGHT_GIT_PASSWORD").filter(|p| !p.is_empty()) else {
+        return Vec::new();
+    };
+    let user = value("STAGEWRIGHT_GIT_USERNAME").unwrap_or_default();
+    vec![STANDARD.encode(format!("{user}:{password}")), password]
+}
+
+fn masked(text: String, secrets: &[String]) -> String {
+    let mask = |text: String, secret: &String| text.replace(secret.as_str(), "***");
+    secrets.iter().fold(text, mask)
 }
 
 fn unexpected(act: &str, text: &str) -> GitError {

@@ -97,6 +97,11 @@ pub enum PresyncError {
     /// The commit has no such config folder.
     #[error("the clone has no {folder}/, so {stage} is no stage of it")]
     NoConfig { folder: String, stage: StageName },
+    /// Something that is named like a variable file is none.
+    #[error(
+        "{file} in the stage's config folder is named like a variable file and is no file that can be read: mend it, or rename it"
+    )]
+    Tfvars { file: String },
     /// A folder of the clone could not be read.
     #[error("the clone could not be read")]
     Clone(#[source] std::io::Error),
@@ -142,6 +147,7 @@ impl PresyncError {
             PresyncError::Environment(_)
             | PresyncError::RepoName(_)
             | PresyncError::Layout(_)
+            | PresyncError::Tfvars { .. }
             | PresyncError::NoTerraform { .. }
             | PresyncError::NoConfig { .. } => Class::Usage,
             PresyncError::Root(

@@ -155,9 +155,11 @@ pub fn heading(name: &str, text: impl Display) {
 
 /// Prints a failure with its causes, one a line.
 pub fn failure(program: &str, failure: &Failure) {
-    let mut text = format!("{program}: {}\n", failure.error);
+    // One line each: a name in it may hold a line end, and what follows must not look like a line of ours.
+    let line = |text: String| text.replace('\n', " ");
+    let mut text = format!("{program}: {}\n", line(failure.error.to_string()));
     for cause in causes(failure.error.as_ref()) {
-        text.push_str(&format!("  because: {cause}\n"));
+        text.push_str(&format!("  because: {}\n", line(cause)));
     }
     to_stderr(&text);
 }
@@ -236,10 +238,31 @@ pub fn prepare_result(file: &Path) -> Result<(), OutputError> {
     if file.is_dir() {
         return Err(failed(io::ErrorKind::IsADirectory.into()));
     }
-    beside(file)?;
-    match std::fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
-        _ => Ok(()),
+    match real_target(file) {
+        Target::Replaced(file) => {
+            beside(&file)?;
+            match std::fs::remove_file(&file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+                _ => Ok(()),
+            }
+        }
+        Target::WrittenTo => Ok(()),
+    }
+}
+
+/// How a result reaches the path that was named.
+enum Target {
+    /// It takes the place of this file, which is there or not: the path, or where a link at it leads.
+    Replaced(PathBuf),
+    /// A device or a pipe stands there, which is written to and stays.
+    WrittenTo,
+}
+
+fn real_target(file: &Path) -> Target {
+    match std::fs::metadata(file) {
+        Ok(there) if !there.is_file() => Target::WrittenTo,
+        Ok(_) => Target::Replaced(file.canonicalize().unwrap_or(file.to_owned())),
+        Err(_) => Target::Replaced(file.to_owned()),
     }
 }
 
@@ -251,10 +274,21 @@ pub fn write_result(file: &Path, result: &impl Serialize) -> Result<(), OutputEr
     };
     let mut json = serde_json::to_vec_pretty(result).map_err(|e| failed(io::Error::other(e)))?;
     json.push(b'\n');
-    let mut beside = beside(file)?;
-    beside.write_all(&json).map_err(failed)?;
-    beside.persist(file).map_err(|e| failed(e.error))?;
-    Ok(())
+    match real_target(file) {
+        Target::WrittenTo => {
+            let mut out = std::fs::OpenOptions::new()
+                .write(true)
+                .open(file)
+                .map_err(failed)?;
+            out.write_all(&json).map_err(failed)
+        }
+        Target::Replaced(file) => {
+            let mut beside = beside(&file)?;
+            beside.write_all(&json).map_err(failed)?;
+            beside.persist(&file).map_err(|e| failed(e.error))?;
+            Ok(())
+        }
+    }
 }
 
 /// A file without a name of its own yet, in the folder of `file`.
@@ -323,6 +357,25 @@ mod tests {
             "a failed: b failed: c"
         );
         assert_eq!(one_line(&chain(&["a", "b", "c"])), "a: b: c");
+    }
+
+    #[test]
+    fn a_result_goes_where_a_link_leads_and_into_a_device_that_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("target.json");
+        std::fs::write(&target, "old").unwrap();
+        let link = folder.path().join("link.json");
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        prepare_result(&link).unwrap();
+        std::fs::write(&target, "").unwrap();
+        write_result(&link, &1).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "1\n");
+        let device = folder.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        prepare_result(&device).unwrap();
+        write_result(&device, &1).unwrap();
+        assert!(device.is_symlink());
     }
 
     #[test]

@@ -2,11 +2,15 @@
 
 mod file;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::layout::Layout;
 use crate::names::{BranchName, Namespace, OwnerName, RepoName, RepoUrl};
 use crate::yaml::{self, Node, Place, YamlError};
+
+/// Bytes of the largest settings file that is read: a wrong name may lead to a device that never ends.
+const LARGEST: u64 = 1024 * 1024;
 
 /// The settings of one estate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,7 +182,7 @@ impl Settings {
     /// When the file is missing, is no YAML, has an unknown or doubled key or a wrong value, or names a program to
     /// run although it was merely found in the working folder.
     pub fn load(file: &Path, origin: SettingsOrigin) -> Result<Self, SettingsError> {
-        let bytes = std::fs::read(file).map_err(|source| match source.kind() {
+        let unreadable = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => SettingsError::Missing {
                 file: file.to_owned(),
             },
@@ -186,7 +190,15 @@ impl Settings {
                 file: file.to_owned(),
                 source,
             },
-        })?;
+        };
+        let mut bytes = Vec::new();
+        std::fs::File::open(file)
+            .and_then(|opened| opened.take(LARGEST + 1).read_to_end(&mut bytes))
+            .map_err(unreadable)?;
+        if bytes.len() as u64 > LARGEST {
+            let size = format!("it is larger than {LARGEST} bytes, so it is no settings file");
+            return Err(unreadable(std::io::Error::other(size)));
+        }
         let folder = std::path::absolute(file)
             .map(|path| path.parent().map(Path::to_owned).unwrap_or(path))
             .map_err(|source| SettingsError::Unreadable {

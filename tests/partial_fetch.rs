@@ -6,6 +6,8 @@ mod git_http;
 #[path = "support/many_states.rs"]
 mod many_states;
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -109,4 +111,34 @@ fn credentials_reach_the_server_by_the_helper_alone() {
     };
     let read = read(crowd, options, Some(credentials));
     assert_eq!(read.state.as_deref(), Some(STATE));
+}
+
+#[test]
+fn a_server_that_does_not_speak_git_is_not_taken_for_a_repository_without_states() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // It ends with the test's process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // The first byte is proof enough of a request.
+            stream.read_exact(&mut [0]).ok();
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+            stream.write_all(answer.as_bytes()).ok();
+        }
+    });
+    let url = format!("http://{address}/TerraformState.git");
+    let remote = Remote::new(url.parse().unwrap(), None);
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let read = runtime.block_on(store::read(
+        &remote,
+        &"main".parse().unwrap(),
+        &KEY.parse().unwrap(),
+        &folder.path().join("clone"),
+    ));
+    assert!(
+        matches!(read, Err(store::StoreError::Empty { .. })),
+        "{read:?}"
+    );
 }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use git2::Oid;
 
 use super::GitError;
-use super::tree::{Kind, PartialClone};
+use super::tree::{Entry, Kind, PartialClone};
 
 /// Something of the commit that was not written, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,12 +15,20 @@ pub enum LeftOut {
     Submodule(String),
     /// A link whose target lies outside the clone, by its path there.
     LinkOutside(String),
+    /// A link whose target the commit does not have, by its path there; it is written all the same.
+    LinkToNothing(String),
 }
 
 impl std::fmt::Display for LeftOut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             LeftOut::Submodule(path) => write!(f, "{path} is a submodule, which is not followed"),
+            LeftOut::LinkToNothing(path) => {
+                write!(
+                    f,
+                    "{path} is a link to something that the commit does not have"
+                )
+            }
             LeftOut::LinkOutside(path) => {
                 write!(
                     f,
@@ -31,32 +39,48 @@ impl std::fmt::Display for LeftOut {
     }
 }
 
-/// Writes every file below the tree `id`, which stands at `path` in the commit, into `clone_root`/`path`.
+/// What came of writing files out.
+#[derive(Debug, Default)]
+pub struct CheckedOut {
+    /// What was not written, and why.
+    pub left_out: Vec<LeftOut>,
+    /// Where links lead that were written and end at nothing so far: paths in the clone, each with its link.
+    pub wanted: Vec<(String, String)>,
+}
+
+/// Writes what stands at `path` in the commit into `clone_root`/`path`: a file, a link, or every file below a folder.
+/// What is there already is left as it is.
 pub async fn check_out(
     clone: &mut PartialClone,
-    id: Oid,
+    entry: Entry,
     path: &str,
     clone_root: &Path,
-) -> Result<Vec<LeftOut>, GitError> {
-    let entries = clone.below(id).await?;
+) -> Result<CheckedOut, GitError> {
+    let entries = if entry.kind == Kind::Tree {
+        clone.below(entry.id).await?
+    } else {
+        let name = String::new();
+        vec![Entry { name, ..entry }]
+    };
     let wanted: Vec<Oid> = entries
         .iter()
         .filter(|e| e.kind != Kind::Submodule)
         .map(|e| e.id)
         .collect();
     let blobs = clone.blobs(&wanted).await?;
-    let mut left_out = Vec::new();
+    let mut done = CheckedOut::default();
     let mut links = Vec::new();
     for entry in &entries {
-        let name = if path.is_empty() {
-            entry.name.clone()
-        } else {
-            format!("{path}/{}", entry.name)
-        };
+        let parts = [path, &entry.name];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let name = parts.join("/");
         let file = safe_join(clone_root, &name)?;
+        if file.symlink_metadata().is_ok() {
+            continue;
+        }
         let content = blobs.get(&entry.id).map(Vec::as_slice).unwrap_or_default();
         match entry.kind {
-            Kind::Submodule | Kind::Tree => left_out.push(LeftOut::Submodule(name)),
+            Kind::Submodule | Kind::Tree => done.left_out.push(LeftOut::Submodule(name)),
             Kind::Link => links.push((name, file, content)),
             Kind::File { executable } => write_file(&file, content, executable)
                 .map_err(|source| GitError::Write { path: file, source })?,
@@ -66,18 +90,21 @@ pub async fn check_out(
     let mut written = Vec::new();
     for (name, file, target) in links {
         let target = PathBuf::from(String::from_utf8_lossy(target).into_owned());
-        if stays_inside(&name, &target) {
-            write_link(&file, &target).map_err(|source| GitError::Write {
-                path: file.clone(),
-                source,
-            })?;
-            written.push((name, file));
-        } else {
-            left_out.push(LeftOut::LinkOutside(name));
-        }
+        let Some(end) = end_in_clone(&name, &target) else {
+            done.left_out.push(LeftOut::LinkOutside(name));
+            continue;
+        };
+        write_link(&file, &target).map_err(|source| GitError::Write {
+            path: file.clone(),
+            source,
+        })?;
+        done.wanted.push((end, name.clone()));
+        written.push((name, file));
     }
-    left_out.extend(remove_leaving(clone_root, written)?);
-    Ok(left_out)
+    done.left_out.extend(remove_leaving(clone_root, written)?);
+    done.wanted
+        .retain(|(end, _)| clone_root.join(end).symlink_metadata().is_err());
+    Ok(done)
 }
 
 fn write_file(file: &Path, content: &[u8], executable: bool) -> std::io::Result<()> {
@@ -136,18 +163,22 @@ fn safe_join(root: &Path, name: &str) -> Result<PathBuf, GitError> {
     })
 }
 
-/// Whether a link at `name` with `target` ends inside the clone, judged by the names alone.
-fn stays_inside(name: &str, target: &Path) -> bool {
-    let mut depth = name.split('/').count() - 1;
+/// Where in the clone a link at `name` with `target` ends, judged by the names alone; `None` when it leaves the clone on
+/// its way.
+fn end_in_clone(name: &str, target: &Path) -> Option<String> {
+    let mut parts: Vec<&str> = name.split('/').collect();
+    parts.pop();
     for part in target.components() {
         match part {
-            Component::Normal(_) => depth += 1,
+            Component::Normal(part) => parts.push(part.to_str()?),
             Component::CurDir => {}
-            Component::ParentDir if depth > 0 => depth -= 1,
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::RootDir | Component::Prefix(_) => return None,
         }
     }
-    true
+    Some(parts.join("/"))
 }
 
 #[cfg(test)]
@@ -156,11 +187,12 @@ mod tests {
 
     #[test]
     fn a_link_stays_inside_as_long_as_its_target_never_climbs_above_the_clone() {
-        assert!(stays_inside("a/b/link", Path::new("../../c")));
-        assert!(stays_inside("link", Path::new("c/../d")));
-        assert!(!stays_inside("a/link", Path::new("../../etc/passwd")));
-        assert!(!stays_inside("link", Path::new("/etc/passwd")));
-        assert!(!stays_inside("a/link", Path::new("b/../../../a/b")));
+        let end = |name: &str, target: &str| end_in_clone(name, Path::new(target));
+        assert_eq!(end("a/b/link", "../../c").as_deref(), Some("c"));
+        assert_eq!(end("link", "c/../d").as_deref(), Some("d"));
+        assert_eq!(end("a/link", "../../etc/passwd"), None);
+        assert_eq!(end("link", "/etc/passwd"), None);
+        assert_eq!(end("a/link", "b/../../../a/b"), None);
     }
 
     #[test]

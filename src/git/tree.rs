@@ -3,7 +3,7 @@
 //! The git program fetches; libgit2 reads what is here. git's own lazy fetch would ask for whole folders of blobs, and
 //! libgit2 has none, so an object that was not asked for is never fetched by accident.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use git2::{ObjectType, Oid, Repository, RepositoryInitOptions};
@@ -14,6 +14,10 @@ use super::{GitError, Remote, run};
 
 /// The name of the one remote.
 const ORIGIN: &str = "origin";
+
+/// A folder of a deploy repository that holds more is a mistake, or meant to keep us busy: a few trees that name one
+/// another many times stand for any number of files.
+const MOST_ENTRIES: usize = 200_000;
 
 /// What an entry of a tree is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub enum Found {
     Entry(Entry),
     /// It is not there.
     Nothing,
+    /// It is not there: what stands at this path on the way to it is no folder.
+    NotAFolder(String),
     /// It is not there, but this path is, which differs from it in case alone.
     OtherCase(String),
 }
@@ -170,7 +176,7 @@ impl PartialClone {
         let mut walked: Vec<String> = Vec::new();
         for segment in path.split('/').filter(|s| !s.is_empty()) {
             if here.kind != Kind::Tree {
-                return Ok(Found::Nothing);
+                return Ok(Found::NotAFolder(walked.join("/")));
             }
             let entries = self.entries(here.id).await?;
             let other_case = entries
@@ -229,8 +235,16 @@ impl PartialClone {
         self.fetch_below(tree).await?;
         let mut files = Vec::new();
         let mut folders = vec![(String::new(), tree)];
+        let mut met = 0;
         while let Some((prefix, id)) = folders.pop() {
             for mut entry in self.list(&act, id)? {
+                met += 1;
+                if met > MOST_ENTRIES {
+                    return Err(GitError::Refused {
+                        act,
+                        text: format!("there are more than {MOST_ENTRIES} files and folders in it"),
+                    });
+                }
                 entry.name = format!("{prefix}{}", entry.name);
                 if entry.kind == Kind::Tree {
                     folders.push((format!("{}/", entry.name), entry.id));
@@ -238,6 +252,8 @@ impl PartialClone {
                     files.push(entry);
                 }
             }
+            // A stop is heard between two folders.
+            tokio::task::yield_now().await;
         }
         Ok(files)
     }
@@ -245,7 +261,11 @@ impl PartialClone {
     fn missing_below(&self, act: &str, tree: Oid) -> Result<Vec<Oid>, GitError> {
         let mut missing = Vec::new();
         let mut trees = vec![tree];
+        let mut seen = HashSet::new();
         while let Some(id) = trees.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
             if !self.has(id) {
                 missing.push(id);
                 continue;

@@ -116,8 +116,8 @@ struct Checkout<'a> {
 }
 
 impl Checkout<'_> {
-    /// Writes one folder of the commit, unless it or one above it was written before. A folder that is not there is
-    /// nothing to write: Terraform says what it misses.
+    /// Writes one folder of the commit, unless it or one above it was written before, and whatever its links lead to.
+    /// A folder that is not there is nothing to write: Terraform says what it misses.
     async fn write(&mut self, folder: &str) -> Result<(), GitError> {
         let above = |done: &String| {
             done.is_empty() || folder == done || folder.starts_with(&format!("{done}/"))
@@ -125,12 +125,24 @@ impl Checkout<'_> {
         if self.written.iter().any(above) {
             return Ok(());
         }
-        if let Found::Entry(entry) = self.clone.find(&self.commit, folder).await?
-            && entry.kind == Kind::Tree
-        {
-            let left_out = check_out(&mut self.clone, entry.id, folder, self.files).await?;
-            self.left_out.extend(left_out);
-            self.written.insert(folder.to_owned());
+        let Found::Entry(entry) = self.clone.find(&self.commit, folder).await? else {
+            return Ok(());
+        };
+        let mut done = check_out(&mut self.clone, entry, folder, self.files).await?;
+        self.written.insert(folder.to_owned());
+        self.left_out.append(&mut done.left_out);
+        let mut followed = BTreeSet::new();
+        while let Some((end, link)) = done.wanted.pop() {
+            if !followed.insert(end.clone()) {
+                continue;
+            }
+            let Found::Entry(entry) = self.clone.find(&self.commit, &end).await? else {
+                self.left_out.push(LeftOut::LinkToNothing(link));
+                continue;
+            };
+            let further = check_out(&mut self.clone, entry, &end, self.files).await?;
+            self.left_out.extend(further.left_out);
+            done.wanted.extend(further.wanted);
         }
         Ok(())
     }
@@ -157,7 +169,12 @@ fn tfvars(layout: &Layout, folder: &Path) -> Result<Vec<PathBuf>, PresyncError> 
     for entry in std::fs::read_dir(folder).map_err(PresyncError::Clone)? {
         let entry = entry.map_err(PresyncError::Clone)?;
         let name = entry.file_name();
-        if name.to_str().is_some_and(|name| layout.is_tfvars(name)) && entry.path().is_file() {
+        if name.to_str().is_some_and(|name| layout.is_tfvars(name)) {
+            if !entry.path().is_file() {
+                return Err(PresyncError::Tfvars {
+                    file: name.to_string_lossy().into_owned(),
+                });
+            }
             files.push(entry.path());
         }
     }

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::{mpsc, oneshot};
@@ -23,10 +24,15 @@ impl Shown {
     /// Opens `file` before anything is started, so that a wrong path costs no run.
     pub fn open(file: Option<&Path>) -> Result<Shown, OutputError> {
         let create = |path: &Path| {
-            let file = File::create(path).map_err(|source| OutputError {
+            let failed = |source| OutputError {
                 file: path.to_owned(),
                 source,
-            })?;
+            };
+            // Opening one waits for its reader, and no signal would end that wait.
+            if std::fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo()) {
+                return Err(failed(io::Error::other("it is a named pipe; name a file")));
+            }
+            let file = File::create(path).map_err(failed)?;
             Ok((path.to_owned(), file))
         };
         let mut file = file.map(create).transpose()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::git::tree::{Extent, Found, Kind, PartialClone};
 use crate::git::{GitError, Remote};
-use crate::names::{BranchName, StateKey};
+use crate::names::{BranchName, RepoUrl, StateKey};
 
 use super::seal::{self, SealError};
 
@@ -15,6 +15,16 @@ pub enum StoreError {
     /// The repository could not be read.
     #[error("the state repository could not be read")]
     Git(#[from] GitError),
+    /// It has no branch at all.
+    #[error(
+        "{url} has no branch at all, which cannot be told from a server that is not git's: push a first commit to {branch}, an empty one will do"
+    )]
+    Empty {
+        /// The repository.
+        url: RepoUrl,
+        /// The branch that states are kept on.
+        branch: BranchName,
+    },
     /// It is sealed and could not be opened.
     #[error("the state {key} could not be opened")]
     Seal {
@@ -36,7 +46,7 @@ pub enum StoreError {
     },
     /// Something else than a file is there.
     #[error(
-        "{key} in the state repository is a folder or a link, and a state is a file: move away what stands there"
+        "{key} in the state repository is a folder or a link, or lies behind a file or a link, and a state is a file in folders: move away what stands there"
     )]
     NotAFile {
         /// Its path.
@@ -55,14 +65,20 @@ pub async fn read(
     let mut clone = PartialClone::init(remote.clone(), folder.to_owned())?;
     let commit = match clone.head(branch, Extent::TopTree).await {
         Ok(commit) => commit,
-        // A new, empty repository holds no state. One with other branches is a wrong setting: planning against nothing
-        // would plan everything anew.
-        Err(GitError::NoBranch { branches, .. }) if branches.is_empty() => return Ok(None),
+        // A server that answers with something else than git's protocol looks like this as well, and planning against
+        // nothing would plan everything anew.
+        Err(GitError::NoBranch { branches, .. }) if branches.is_empty() => {
+            return Err(StoreError::Empty {
+                url: remote.url().clone(),
+                branch: branch.clone(),
+            });
+        }
         Err(error) => return Err(error.into()),
     };
     let entry = match clone.find(&commit, key.as_str()).await? {
         Found::Entry(entry) => entry,
         Found::Nothing => return Ok(None),
+        Found::NotAFolder(_) => return Err(StoreError::NotAFile { key: key.clone() }),
         Found::OtherCase(other) => {
             return Err(StoreError::OtherCase {
                 key: key.clone(),

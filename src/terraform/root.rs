@@ -9,6 +9,9 @@ use hcl_edit::structure::{Block, Body};
 
 use super::Flavour;
 
+mod json;
+mod words;
+
 /// Deeper than any configuration that a person writes; a parser that recurses would end the process somewhere beyond.
 const DEEPEST: usize = 256;
 
@@ -33,6 +36,21 @@ pub enum RootError {
         place: String,
         /// `backend "s3"`, `a cloud block`.
         what: String,
+        /// Where the state is.
+        key: String,
+    },
+    /// A file that our parser does not read and Terraform may.
+    #[error(
+        "{place} mentions {word}, and the file could not be read ({why}), so that might set another place for the state, \
+         which is kept at {key}; mend what could not be read, or take the mention out of the file"
+    )]
+    Unread {
+        /// File and line of the mention in the clone.
+        place: String,
+        /// `backend` or `cloud`.
+        word: &'static str,
+        /// What of the file could not be read.
+        why: String,
         /// Where the state is.
         key: String,
     },
@@ -114,12 +132,21 @@ impl Root {
             if nesting(&bytes) > DEEPEST {
                 return Err(RootError::TooDeep { file: place });
             }
-            if let Some((line, what)) = foreign_backend(name, &bytes) {
-                return Err(RootError::OtherBackend {
-                    place: format!("{place}:{line}"),
-                    what,
-                    key: key.to_owned(),
-                });
+            let key = key.to_owned();
+            match foreign_backend(name, &bytes) {
+                Foreign::None => {}
+                Foreign::Block { line, what } => {
+                    let place = format!("{place}:{line}");
+                    return Err(RootError::OtherBackend { place, what, key });
+                }
+                Foreign::Mention { line, word, why } => {
+                    return Err(RootError::Unread {
+                        place: format!("{place}:{line}"),
+                        word,
+                        why,
+                        key,
+                    });
+                }
             }
         }
         Ok(Root {
@@ -171,23 +198,38 @@ impl Root {
 /// Folders below the clone that this root's modules name by a relative path and that lie outside `inside`
 /// (`../../modules/x`), as paths in the clone. What names a path in another way is not found here.
 pub fn module_sources(files: &[(String, Vec<u8>)], folder: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for (name, bytes) in files {
-        if !name.ends_with(".tf") && !name.ends_with(".tofu") {
-            continue;
+    let sources = files.iter().flat_map(|(name, bytes)| {
+        if name.ends_with(".tf.json") || name.ends_with(".tofu.json") {
+            json_sources(bytes)
+        } else if name.ends_with(".tf") || name.ends_with(".tofu") {
+            hcl_sources(bytes)
+        } else {
+            Vec::new()
         }
-        let Some(body) = parse(bytes) else { continue };
-        for block in body.get_blocks("module") {
-            let source = block.body.get_attribute("source");
-            let Some(source) = source.and_then(|a| a.value.as_str()) else {
-                continue;
-            };
-            if source.starts_with("./") || source.starts_with("../") {
-                found.extend(join_in_clone(folder, source));
-            }
-        }
-    }
-    found
+    });
+    sources
+        .filter(|source| source.starts_with("./") || source.starts_with("../"))
+        .filter_map(|source| join_in_clone(folder, &source))
+        .collect()
+}
+
+/// Bytes that are not UTF-8 stand in comments and strings; the rest of the file counts all the same.
+fn hcl_sources(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(body) = parse(without_bom(&text)) else {
+        return Vec::new();
+    };
+    body.get_blocks("module")
+        .filter_map(|module| module.body.get_attribute("source")?.value.as_str())
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+fn json_sources(bytes: &[u8]) -> Vec<String> {
+    let keys = json::keys(bytes).into_iter();
+    keys.filter(|key| matches!(&key.path[..], [module, _, source] if module == "module" && source == "source"))
+        .filter_map(|key| key.text)
+        .collect()
 }
 
 /// `folder` joined with a relative path, both in the clone; `None` when it leaves the clone.
@@ -248,17 +290,57 @@ fn configuration_files(names: &BTreeSet<String>, flavour: Flavour) -> BTreeSet<S
         .collect()
 }
 
-/// The line and the words for the first `backend` or `cloud` block of one file. A file that does not parse has none here:
-/// Terraform says what is wrong with it, and the backend in force is read back after `init` all the same.
-fn foreign_backend(name: &str, bytes: &[u8]) -> Option<(usize, String)> {
+/// What one file says of the state's place.
+enum Foreign {
+    None,
+    /// A `backend` or `cloud` block.
+    Block {
+        line: usize,
+        what: String,
+    },
+    /// A word in a file that does not parse here. Terraform takes more than our parser does, and once our override is
+    /// beside such a block, the backend that is read back after `init` is ours: only a refusal is safe.
+    Mention {
+        line: usize,
+        word: &'static str,
+        why: String,
+    },
+}
+
+/// The first `backend` or `cloud` block of one file. A file that does not parse and mentions neither has none:
+/// Terraform says what is wrong with it.
+fn foreign_backend(name: &str, bytes: &[u8]) -> Foreign {
     if name.ends_with(".json") {
         return foreign_backend_json(bytes);
     }
-    let text = without_bom(bytes)?;
-    let body = parse(bytes)?;
-    body.get_blocks("terraform")
-        .flat_map(|terraform| terraform.body.blocks())
-        .find_map(|block| Some((line_of(text, block), words_for(block)?)))
+    let why = match std::str::from_utf8(bytes) {
+        Err(error) => {
+            let line = line_at(bytes, error.valid_up_to());
+            format!("line {line} is not UTF-8")
+        }
+        Ok(text) => {
+            let text = without_bom(text);
+            match parse(text) {
+                Err(why) => why,
+                Ok(body) => {
+                    let mut blocks = body
+                        .get_blocks("terraform")
+                        .flat_map(|terraform| terraform.body.blocks());
+                    let block =
+                        blocks.find_map(|block| Some((line_of(text, block), words_for(block)?)));
+                    match block {
+                        Some((line, what)) => return Foreign::Block { line, what },
+                        None if !words::doubtful_heredoc(text) => return Foreign::None,
+                        None => "a line of a heredoc begins with the word that ends it".to_owned(),
+                    }
+                }
+            }
+        }
+    };
+    match words::block_words(bytes) {
+        Some((line, word)) => Foreign::Mention { line, word, why },
+        None => Foreign::None,
+    }
 }
 
 fn words_for(block: &Block) -> Option<String> {
@@ -272,57 +354,56 @@ fn words_for(block: &Block) -> Option<String> {
     }
 }
 
-fn foreign_backend_json(bytes: &[u8]) -> Option<(usize, String)> {
-    let text = without_bom(bytes)?;
-    let json: serde_json::Value = serde_json::from_str(text).ok()?;
-    let settings = one_or_many(json.get("terraform")?);
-    settings.into_iter().find_map(|terraform| {
-        let (key, what) = if let Some(backend) = terraform.get("backend") {
-            let kind = one_or_many(backend)
-                .first()
-                .and_then(|b| b.as_object())
-                .and_then(|b| b.keys().next().cloned());
-            (
-                "backend",
-                format!("backend \"{}\"", kind.unwrap_or("?".to_owned())),
-            )
-        } else {
-            terraform.get("cloud")?;
-            ("cloud", "a cloud block".to_owned())
+fn foreign_backend_json(bytes: &[u8]) -> Foreign {
+    let keys = json::keys(bytes);
+    let block = keys.iter().enumerate().find_map(|(at, key)| {
+        let [terraform, block] = &key.path[..] else {
+            return None;
         };
-        // JSON values carry no place; the key's first mention is the block in all but contrived files.
-        let before = text.split(&format!("\"{key}\"")).next()?;
-        Some((before.matches('\n').count() + 1, what))
+        let what = match block.as_str() {
+            _ if terraform != "terraform" => return None,
+            "cloud" => "a cloud block".to_owned(),
+            "backend" => {
+                let below = keys.get(at + 1).filter(|below| below.path.len() == 3);
+                let kind = below.and_then(|below| below.path.last());
+                format!("backend \"{}\"", kind.map_or("?", String::as_str))
+            }
+            _ => return None,
+        };
+        Some((key.line, what))
+    });
+    match block {
+        Some((line, what)) => Foreign::Block { line, what },
+        None => Foreign::None,
+    }
+}
+
+/// The body, or why there is none.
+fn parse(text: &str) -> Result<Body, String> {
+    if nesting(text.as_bytes()) > DEEPEST {
+        return Err(format!("it nests brackets deeper than {DEEPEST} levels"));
+    }
+    text.parse().map_err(|error: hcl_edit::parser::Error| {
+        format!("line {} is not understood", error.location().line())
     })
 }
 
-/// JSON syntax takes one object or a list of them for every block.
-fn one_or_many(value: &serde_json::Value) -> Vec<&serde_json::Value> {
-    match value {
-        serde_json::Value::Array(many) => many.iter().collect(),
-        one => vec![one],
-    }
-}
-
-fn parse(bytes: &[u8]) -> Option<Body> {
-    if nesting(bytes) > DEEPEST {
-        return None;
-    }
-    without_bom(bytes)?.parse().ok()
-}
-
 /// The text after a byte order mark, which Terraform allows and the parser does not know.
-fn without_bom(bytes: &[u8]) -> Option<&str> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    Some(text.strip_prefix('\u{feff}').unwrap_or(text))
+fn without_bom(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+fn line_at(bytes: &[u8], at: usize) -> usize {
+    bytes.iter().take(at).filter(|b| **b == b'\n').count() + 1
 }
 
 fn line_of(text: &str, block: &Block) -> usize {
     let start = block.span().map_or(0, |span| span.start);
-    text.get(..start).unwrap_or_default().matches('\n').count() + 1
+    line_at(text.as_bytes(), start)
 }
 
-/// The deepest nesting of brackets, those in strings and comments counted as well: never less than the parser's own.
+/// The deepest nesting of brackets, those in strings and comments counted as well. A closing one in a comment or a string
+/// is taken off too, so a file made for it nests deeper than this says; one that a person writes does not.
 fn nesting(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in bytes {

@@ -158,3 +158,149 @@ fn local_modules_are_found_wherever_they_lie_in_the_clone() {
         .collect();
     assert_eq!(found, ["app/terraform/modules/a", "shared/b"]);
 }
+
+/// Each was tried with Terraform 1.11.4, which takes the backend of every one.
+#[test]
+fn a_backend_in_a_file_that_our_parser_gives_up_is_refused() {
+    const BLOCK: &str = "terraform {\n  backend \"s3\" {}\n}\n# */\n";
+    // For our parser that heredoc ends before it does for Terraform, and a comment begins that hides the block.
+    let hidden = b"locals {\n  x = <<E\na\nE # is\n}\n/*\nE\n}\n";
+    let files: [(&[u8], &str, usize); 6] = [
+        (b"# caf\xe9\n", "line 1 is not UTF-8", 3),
+        (
+            b"locals {\n  x = <<E\na\nE is\nE\n}\n",
+            "line 4 is not understood",
+            8,
+        ),
+        (b"locals {\n  x = 1e400\n}\n", "line 2 is not understood", 5),
+        (b"# a\rb\n", "line 1 is not understood", 3),
+        (b"# \xff\xfe cloud\n", "line 1 is not UTF-8", 3),
+        (
+            hidden,
+            "a line of a heredoc begins with the word that ends it",
+            10,
+        ),
+    ];
+    for (before, why, line) in files {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = [before, BLOCK.as_bytes()].concat();
+        std::fs::write(folder.path().join("main.tf"), &bytes).unwrap();
+        let error = Root::open(folder.path(), "terraform", "k", Flavour::Terraform).unwrap_err();
+        let told = error.to_string();
+        assert!(matches!(error, RootError::Unread { .. }), "{told}");
+        assert!(told.contains(why), "{told}");
+        let place = format!("terraform/main.tf:{line} mentions backend, ");
+        assert!(told.starts_with(&place), "{told}");
+    }
+}
+
+#[test]
+fn a_mention_in_a_file_that_does_not_parse_is_refused_where_a_block_could_begin() {
+    for text in [
+        "backend \"s3\" {}",
+        "backend s3 {",
+        "backend\"s3\"{",
+        "backend /* a\n */ \"s3\" {",
+        "cloud {",
+        "cloud{",
+        "cloud/**/{",
+        "# the backend is elsewhere",
+    ] {
+        let told = refused("main.tf", &format!("x = = 1\n{text}\n"));
+        assert!(
+            told.starts_with("app/terraform/main.tf:2 mentions "),
+            "{text}: {told}"
+        );
+        assert!(told.contains("line 1 is not understood"), "{told}");
+    }
+    for text in [
+        "",
+        "backend = 1",
+        "my_backend \"x\" {",
+        "x-backend {",
+        "backends {",
+        "backend_x \"y\" {",
+        "Backend \"s3\" {",
+        "# in the cloud.",
+    ] {
+        let text = format!("x = = 1\n{text}\n");
+        assert!(
+            open(&[("main.tf", &text)], Flavour::Terraform).is_ok(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_backend_in_any_form_of_json_is_refused() {
+    let deep = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let deep = format!("\"locals\": {{\"x\": {}}}", deep(200));
+    let block = "\"terraform\": {\n\"backend\": {\"s3\": {}}}";
+    for text in [
+        format!("{{{block}, \"terraform\": {{}}}}"),
+        format!("{{\"terraform\": {{}}, {block}}}"),
+        format!("[{{{block}}}]"),
+        format!("[[{{{block}}}]]"),
+        "{\"terraform\": [[{\n\"backend\": {\"s3\": {}}}]]}".to_owned(),
+        "{\"terraform\": [[], [{}, {\n\"backend\": [[{\"s3\": {}}]]}]]}".to_owned(),
+        format!("{{\"locals\": {{\"x\": \"\\ud800\"}}, {block}}}"),
+        format!("{{\"locals\": {{\"x\": 1e400}}, {block}}}"),
+        format!("{{{deep}, {block}}}"),
+        format!("{{\"locals\": {{\"backend\": \"\\\"backend\\\":\"}}, {block}}}"),
+        "{\"\\u0074erraform\": {\n\"back\\u0065nd\": {\"s3\": {}}}}".to_owned(),
+    ] {
+        let told = refused("x.tf.json", &text);
+        assert!(
+            told.contains("x.tf.json:2 declares backend \"s3\""),
+            "{text}: {told}"
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = b"{\"//\": \"caf\xe9\",\n\"terraform\": {\"cloud\": {}}}";
+    std::fs::write(folder.path().join("x.tf.json"), bytes).unwrap();
+    let error = Root::open(folder.path(), "terraform", "k", Flavour::Terraform).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("x.tf.json:2 declares a cloud block")
+    );
+}
+
+#[test]
+fn another_mention_in_json_is_no_backend() {
+    for text in [
+        "{\"terraform\": {\"//\": \"backend\"}, \"locals\": {\"backend\": {\"s3\": {}}}}",
+        "{\"resource\": {\"terraform\": {\"backend\": {\"cloud\": {}}}}}",
+        "{\"terraform\": {\"required_providers\": {\"cloud\": {}}}}",
+        "{\"terraform\": {\"x\": \"{\\\"backend\\\": {}}\"}}",
+    ] {
+        assert!(
+            open(&[("x.tf.json", text)], Flavour::Terraform).is_ok(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn local_modules_are_found_in_json_and_in_a_file_that_is_not_utf_8() {
+    let files: [(&str, &[u8]); 4] = [
+        ("a.tf", b"# caf\xe9\nmodule \"a\" { source = \"./a\" }"),
+        ("b.tf.json", b"{\"module\": {\"b\": {\"x\": 1, \"source\": \"./b\"}, \"c\": [{\"source\": \"../c\"}]}}"),
+        ("c.tofu.json", b"[{\"module\": [[{\"d\": {\"source\": \"./d\"}}]], \"module\": {\"e\": {\"source\": \"./e\"}}}]"),
+        ("d.json", b"{\"module\": {\"f\": {\"source\": \"./f\"}}}"),
+    ];
+    let files = files.map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));
+    let found: Vec<String> = module_sources(&files, "app/terraform")
+        .into_iter()
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "app/c",
+            "app/terraform/a",
+            "app/terraform/b",
+            "app/terraform/d",
+            "app/terraform/e"
+        ]
+    );
+}

@@ -3,10 +3,13 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use crate::transport::strip::{Stripper, stripped};
 use crate::transport::summary::{Class, Summary};
 
 /// How every line of our own begins; people and scripts grep for it.
 const PREFIX: &str = "presync: ";
+/// How the lines begin that only we may write: [`PREFIX`] and record lines.
+const OURS: &[u8] = b"presync";
 /// A line of a child is held back until it ends, so that it can be masked whole; one longer than this goes on in pieces.
 const LONGEST_HELD: usize = 64 * 1024;
 /// Shorter values are not masked: they would be found in words.
@@ -21,6 +24,7 @@ pub struct Log {
     bytes: u64,
     record: Option<String>,
     secrets: Vec<Vec<u8>>,
+    strip: Stripper,
     held: Vec<u8>,
     within_line: bool,
 }
@@ -38,6 +42,7 @@ impl Log {
             bytes: 0,
             record: None,
             secrets: Vec::new(),
+            strip: Stripper::default(),
             held: Vec::new(),
             within_line: false,
         }
@@ -50,8 +55,11 @@ impl Log {
             let lines: Vec<Vec<u8>> = secret.lines().map(|l| l.as_bytes().to_vec()).collect();
             lines
         });
-        self.secrets
-            .extend(secrets.filter(|line| line.len() >= SHORTEST_SECRET));
+        self.secrets.extend(
+            secrets
+                .filter(|line| line.len() >= SHORTEST_SECRET)
+                .map(|line| stripped(&line)),
+        );
         // The longer first: a secret that holds another one is masked whole.
         self.secrets
             .sort_by_key(|secret| std::cmp::Reverse(secret.len()));
@@ -60,7 +68,6 @@ impl Log {
 
     /// Writes one line of our own.
     pub fn say(&mut self, text: impl Display) {
-        let text = text.to_string().replace(['\n', '\r'], " ");
         self.line(&format!("{PREFIX}{text}"));
     }
 
@@ -78,9 +85,12 @@ impl Log {
         self.record = Some(digest);
     }
 
-    /// Takes output of a child, in pieces of any size. Its lines that begin like ours are indented.
+    /// Takes output of a child, in pieces of any size. Its lines that begin like ours are indented; control sequences are
+    /// taken out before, so that none can hide such a beginning, or a secret.
     pub fn child(&mut self, piece: &[u8]) {
-        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+        let mut plain = Vec::with_capacity(piece.len());
+        self.strip.push(piece, &mut plain);
+        for part in plain.split_inclusive(|byte| *byte == b'\n') {
             self.held.extend_from_slice(part);
             if part.ends_with(b"\n") {
                 self.release(self.held.len());
@@ -94,6 +104,7 @@ impl Log {
 
     /// Ends a child's last line where it did not do so itself.
     pub fn end_child(&mut self) {
+        self.strip.end(&mut self.held);
         if !self.held.is_empty() || self.within_line {
             self.held.push(b'\n');
             self.release(self.held.len());
@@ -113,7 +124,8 @@ impl Log {
 
     fn line(&mut self, text: &str) {
         self.end_child();
-        let masked = self.masked(text.as_bytes());
+        let text = text.replace(['\n', '\r'], " ");
+        let masked = self.masked(&stripped(text.as_bytes()));
         self.write(&masked);
         self.write(b"\n");
     }
@@ -131,7 +143,9 @@ impl Log {
         let rest = self.held.split_off(length.min(self.held.len()));
         let line = std::mem::replace(&mut self.held, rest);
         let masked = self.masked(&line);
-        if !self.within_line && masked.starts_with(b"presync") {
+        // A terminal does not show NUL.
+        let mut visible = masked.iter().filter(|byte| **byte != 0);
+        if !self.within_line && OURS.iter().all(|byte| visible.next() == Some(byte)) {
             self.write(b"  ");
         }
         self.within_line = !masked.ends_with(b"\n");
@@ -208,6 +222,57 @@ mod tests {
         assert_eq!(
             text,
             "  presync: a lie\n  presync-record: 1 1/1 x\nfine presync: x\nno line end\npresync: true\n"
+        );
+    }
+
+    #[test]
+    fn a_childs_control_characters_cannot_forge_a_line_of_ours_nor_hide_a_secret() {
+        let forged: [&[u8]; 8] = [
+            b"\x1b[0mpresync: x",
+            b"pre\x07sync: x",
+            b"\rpresync: x",
+            b"\xc2\x9b0mpresync: x",
+            b"\x7fpresync: x",
+            b"\x1b]0;title\x07presync: x",
+            b"\x1b(Bpresync: x\x1b[",
+            b"p\x1b[1mresync: x",
+        ];
+        for line in forged {
+            let text = written(|log| {
+                for byte in line {
+                    log.child(&[*byte]);
+                }
+                log.say("true");
+            });
+            assert_eq!(text, "  presync: x\npresync: true\n", "{line:?}");
+        }
+        let text = written(|log| {
+            log.mask(vec!["hunter2hunter2".to_owned()]);
+            log.child(b"hunter2\x1b[1mhunter2\n");
+            log.say("hunter2\x07hunter2");
+            log.state_backend("x\npresync: y");
+        });
+        assert_eq!(text, "***\npresync: ***\nstate backend: x presync: y\n");
+    }
+
+    #[test]
+    fn control_characters_alone_are_no_line() {
+        let text = written(|log| {
+            log.child(b"\x1b[0m\r");
+            log.say("true");
+        });
+        assert_eq!(text, "presync: true\n");
+    }
+
+    #[test]
+    fn nul_and_what_is_not_utf8_pass_and_do_not_hide_a_beginning_like_ours() {
+        let out = Shared::default();
+        let mut log = Log::to(Box::new(out.clone()));
+        log.child(b"a\0b\xff\xc2\n\0pre\0sync: x\n\xffpresync\n\xc2");
+        log.end_child();
+        assert_eq!(
+            *out.0.lock().unwrap(),
+            b"a\0b\xff\xc2\n  \0pre\0sync: x\n\xffpresync\n\xc2\n"
         );
     }
 

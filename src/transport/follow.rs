@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::record::{Collector, PREFIX, RecordError};
+use super::strip::Stripper;
 use super::summary::Summary;
 
 /// A record line longer than this is not one of ours, and is shown.
@@ -13,7 +14,7 @@ const LONGEST_RECORD_LINE: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub struct Follower {
     line: Line,
-    strip: Strip,
+    strip: Stripper,
     records: Collector,
     lines: u64,
     bytes: u64,
@@ -27,21 +28,6 @@ enum Line {
     Start,
     Undecided(Vec<u8>),
     Shown,
-}
-
-/// Where in a control sequence we are (ECMA-48 forms).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Strip {
-    #[default]
-    Text,
-    Escape,
-    /// `ESC [` … final byte.
-    Csi,
-    /// `ESC ]`, `ESC P`, `ESC X`, `ESC ^`, `ESC _` … BEL or `ESC \`.
-    Str,
-    StrEscape,
-    /// 0xC2 was read: a C1 control in UTF-8 may follow.
-    Utf8C2,
 }
 
 impl Follower {
@@ -59,7 +45,7 @@ impl Follower {
     fn take(&mut self, byte: u8, shown: &mut Vec<u8>) {
         match &mut self.line {
             Line::Shown => {
-                strip(&mut self.strip, byte, shown);
+                self.strip.push(&[byte], shown);
                 if byte == b'\n' {
                     self.line = Line::Start;
                 }
@@ -73,7 +59,10 @@ impl Follower {
                 self.line = Line::Start;
                 match held.strip_prefix(PREFIX.as_bytes()) {
                     Some(rest) => self.records.take(&String::from_utf8_lossy(rest)),
-                    None => show(&mut self.strip, &held, shown, true),
+                    None => {
+                        self.strip.push(&held, shown);
+                        self.strip.push(b"\n", shown);
+                    }
                 }
             }
             Line::Undecided(held) => {
@@ -83,7 +72,7 @@ impl Follower {
                 if !may_be_record || held.len() > LONGEST_RECORD_LINE {
                     let held = std::mem::take(held);
                     self.line = Line::Shown;
-                    show(&mut self.strip, &held, shown, false);
+                    self.strip.push(&held, shown);
                 }
             }
         }
@@ -93,8 +82,9 @@ impl Follower {
     pub fn finish<T: for<'de> Deserialize<'de>>(mut self) -> (Vec<u8>, Followed<T>) {
         let mut shown = Vec::new();
         if let Line::Undecided(held) = std::mem::take(&mut self.line) {
-            show(&mut self.strip, &held, &mut shown, false);
+            self.strip.push(&held, &mut shown);
         }
+        self.strip.end(&mut shown);
         let followed = Followed {
             lines: self.lines,
             bytes: self.bytes,
@@ -134,71 +124,6 @@ impl LastLine {
             self.last = Some(String::from_utf8_lossy(text).into_owned());
         }
         self.line.clear();
-    }
-}
-
-fn show(state: &mut Strip, bytes: &[u8], shown: &mut Vec<u8>, ended: bool) {
-    for &byte in bytes {
-        strip(state, byte, shown);
-    }
-    if ended {
-        strip(state, b'\n', shown);
-    }
-}
-
-/// One byte through the stripper. A sequence ends at the end of its line, whatever it is: it cannot swallow the next one.
-fn strip(state: &mut Strip, byte: u8, shown: &mut Vec<u8>) {
-    if byte == b'\n' {
-        if *state == Strip::Utf8C2 {
-            shown.push(0xc2);
-        }
-        *state = Strip::Text;
-        shown.push(byte);
-        return;
-    }
-    match *state {
-        Strip::Text => match byte {
-            0x1b => *state = Strip::Escape,
-            0xc2 => *state = Strip::Utf8C2,
-            // What moves or rings on a terminal; NUL and TAB are harmless and pass.
-            0x01..=0x08 | 0x0b..=0x1f | 0x7f => {}
-            _ => shown.push(byte),
-        },
-        Strip::Utf8C2 => match byte {
-            0x9b => *state = Strip::Csi,
-            0x90 | 0x98 | 0x9d..=0x9f => *state = Strip::Str,
-            0x80..=0x9f => *state = Strip::Text,
-            _ => {
-                shown.push(0xc2);
-                *state = Strip::Text;
-                strip(state, byte, shown);
-            }
-        },
-        Strip::Escape => {
-            *state = match byte {
-                b'[' => Strip::Csi,
-                b']' | b'P' | b'X' | b'^' | b'_' => Strip::Str,
-                0x20..=0x2f | 0x1b => Strip::Escape,
-                _ => Strip::Text,
-            }
-        }
-        Strip::Csi => match byte {
-            0x40..=0x7e => *state = Strip::Text,
-            0x1b => *state = Strip::Escape,
-            _ => {}
-        },
-        Strip::Str => match byte {
-            0x07 => *state = Strip::Text,
-            0x1b => *state = Strip::StrEscape,
-            _ => {}
-        },
-        Strip::StrEscape => {
-            *state = if byte == b'\\' {
-                Strip::Text
-            } else {
-                Strip::Str
-            }
-        }
     }
 }
 
@@ -258,30 +183,6 @@ mod tests {
         let mut shown = follower.push(log);
         shown.extend(follower.finish::<String>().0);
         shown
-    }
-
-    #[test]
-    fn sequences_that_colour_move_or_retitle_are_stripped_and_the_text_between_them_stays() {
-        let log =
-            b"a\x1b[31mred\x1b[0m b\x1b]0;title\x07c\x1b]8;;x\x1b\\d\re\x08f\xc2\x9b2Kg\x1b(Bh\n";
-        assert_eq!(shown(log), b"ared bcdefgh\n");
-    }
-
-    #[test]
-    fn an_open_sequence_cannot_swallow_the_next_line() {
-        assert_eq!(
-            shown(b"a\x1b]0;never closed\nwill be destroyed\n"),
-            b"a\nwill be destroyed\n"
-        );
-        assert_eq!(shown(b"a\x1b[\nb\n"), b"a\nb\n");
-    }
-
-    #[test]
-    fn bytes_that_are_not_utf8_pass_unchanged() {
-        assert_eq!(
-            shown(b"\xff\xc3 \x00 \xc2\xa0\xc2\n\tx"),
-            b"\xff\xc3 \x00 \xc2\xa0\xc2\n\tx"
-        );
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! presync's one log: its own lines, Terraform's output, record lines; counted, and with secrets masked.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, Write};
+
+use serde_json::Value;
 
 use crate::transport::strip::{Stripper, stripped};
 use crate::transport::summary::{Class, Summary};
@@ -48,21 +51,20 @@ impl Log {
         }
     }
 
-    /// Masks these values from now on, where they have at least eight characters.
+    /// Masks these values from now on, where they have at least eight characters: as they are, and as Terraform prints
+    /// them in quotes and in JSON.
     pub fn mask(&mut self, secrets: Vec<String>) {
-        let secrets = secrets.into_iter().flat_map(|secret| {
-            // A secret of several lines (a key) is met line by line.
-            let lines: Vec<Vec<u8>> = secret.lines().map(|l| l.as_bytes().to_vec()).collect();
-            lines
-        });
-        self.secrets.extend(
-            secrets
-                .filter(|line| line.len() >= SHORTEST_SECRET)
-                .map(|line| stripped(&line)),
-        );
+        let mut forms = BTreeSet::new();
+        for secret in secrets {
+            add_forms(&secret, &mut forms);
+        }
+        // What is searched has no control sequences any more.
+        self.secrets
+            .extend(forms.iter().map(|form| stripped(form.as_bytes())));
+        self.secrets.retain(|form| form.len() >= SHORTEST_SECRET);
         // The longer first: a secret that holds another one is masked whole.
         self.secrets
-            .sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+            .sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         self.secrets.dedup();
     }
 
@@ -132,15 +134,22 @@ impl Log {
 
     /// Writes the first `length` bytes of what is held; a secret that crosses that border goes with them.
     fn release(&mut self, length: usize) {
-        let mut length = length;
-        for secret in &self.secrets {
-            let from = length.saturating_sub(secret.len());
-            let window = self.held.get(from..).unwrap_or_default();
-            if let Some(at) = find(window, secret) {
-                length = length.max(from + at + secret.len());
+        let mut length = length.min(self.held.len());
+        loop {
+            let border = length;
+            for secret in &self.secrets {
+                let from = length.saturating_sub(secret.len() - 1);
+                let to = (length + secret.len() - 1).min(self.held.len());
+                let window = self.held.get(from..to).unwrap_or_default();
+                if let Some(at) = find(window, secret) {
+                    length = length.max(from + at + secret.len());
+                }
+            }
+            if length == border {
+                break;
             }
         }
-        let rest = self.held.split_off(length.min(self.held.len()));
+        let rest = self.held.split_off(length);
         let line = std::mem::replace(&mut self.held, rest);
         let masked = self.masked(&line);
         // A terminal does not show NUL.
@@ -169,6 +178,79 @@ impl Log {
             tracing::debug!(%error, "a line of the log was not written");
         }
     }
+}
+
+/// Everything that would tell this secret, each without an end of line.
+fn add_forms(secret: &str, forms: &mut BTreeSet<String>) {
+    // A secret of several lines (a key) is met line by line, and in quotes as a whole.
+    for value in std::iter::once(secret).chain(secret.lines()) {
+        if value.chars().count() < SHORTEST_SECRET || value.trim().is_empty() {
+            continue;
+        }
+        let mut known = BTreeSet::from([value.to_owned()]);
+        // Twice: what `jsonencode` gives is printed within quotes.
+        for _ in 0..2 {
+            let escaped = known.iter().flat_map(|form| {
+                let json = in_json(form);
+                [in_quotes(form), in_gos_json(&json), json]
+            });
+            known.extend(escaped.collect::<Vec<_>>());
+        }
+        forms.extend(known.into_iter().filter(|form| !form.contains('\n')));
+    }
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(secret) {
+        add_leaves(&value, forms);
+    }
+}
+
+/// The texts within a JSON document are secrets of their own.
+fn add_leaves(value: &Value, forms: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => add_forms(text, forms),
+        Value::Array(items) => items.iter().for_each(|item| add_leaves(item, forms)),
+        Value::Object(members) => members.values().for_each(|item| add_leaves(item, forms)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// As Go's `%q` writes it, which Terraform uses for HCL's strings.
+fn in_quotes(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\u{b}' => quoted.push_str("\\v"),
+            '\0'..='\u{1f}' | '\u{7f}' => {
+                quoted.push_str(&format!("\\x{:02x}", u32::from(character)));
+            }
+            _ => quoted.push(character),
+        }
+    }
+    quoted
+}
+
+/// As JSON writes it.
+fn in_json(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted
+        .get(1..quoted.len() - 1)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// JSON as Go, and with it `jsonencode`, writes it: safe within HTML.
+fn in_gos_json(json: &str) -> String {
+    json.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
 }
 
 fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
@@ -315,5 +397,47 @@ mod tests {
             log.child(b"abcdefghijkl\n");
         });
         assert_eq!(text, "***\n");
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_quotes_in_json_and_in_json_within_quotes() {
+        let secret = "pa\"ss\\w<o>r&d\tx\ny";
+        for line in [
+            r#"x = "pa\"ss\\w<o>r&d\tx\ny""#,
+            r#"x = "pa\"ss\\w\u003co\u003er\u0026d\tx\ny""#,
+            r#"x = "{\"k\":\"pa\\\"ss\\\\w\\u003co\\u003er\\u0026d\\tx\\ny\"}""#,
+            r#"x = "{\"k\":\"pa\\\"ss\\\\w<o>r&d\\tx\\ny\"}""#,
+        ] {
+            let text = written(|log| {
+                log.mask(vec![secret.to_owned()]);
+                log.child(line.as_bytes());
+                log.end_child();
+            });
+            assert!(text.contains("\"***"), "{text}");
+            assert!(!text.contains("ss"), "{text}");
+            assert!(
+                text.ends_with("***\"\n") || text.ends_with("***\\\"}\"\n"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_texts_within_a_secret_of_json_are_masked_and_short_ones_are_not() {
+        let text = written(|log| {
+            let secret = r#"{"user": "short", "list": [{"password": "hunter\"hunter2"}], "long_key": 12345678}"#;
+            log.mask(vec![secret.to_owned()]);
+            log.child(b"short long_key 12345678 hunter\"hunter2 \"hunter\\\"hunter2\"\n");
+        });
+        assert_eq!(text, "short long_key 12345678 *** \"***\"\n");
+    }
+
+    #[test]
+    fn a_short_secret_is_not_masked_where_its_escapes_make_it_longer() {
+        let text = written(|log| {
+            log.mask(vec!["a\"b\"c\"d".to_owned(), " ".repeat(12)]);
+            log.child(b"a\\\"b\\\"c\\\"d            x\n");
+        });
+        assert_eq!(text, "a\\\"b\\\"c\\\"d            x\n");
     }
 }

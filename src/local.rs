@@ -23,6 +23,9 @@ use crate::transport::summary::Summary;
 const AFTER_GRACE: Duration = Duration::from_secs(30);
 /// How long one run may take in all; a launch in the cluster has the same deadline.
 const DEADLINE: Duration = Duration::from_secs(1800);
+/// A signal counts as a second one only this long after the first: `timeout` and others signal a program and then its
+/// group, so that it gets the same one twice.
+const TWICE: Duration = Duration::from_secs(1);
 
 /// How long what a killed presync left behind may take to end by itself.
 const FOR_ORPHANS: Duration = Duration::from_secs(5);
@@ -63,7 +66,7 @@ pub struct Ended {
 }
 
 /// Runs presync with these arguments and shows its log as it comes, through `follow`. A stop is passed on once and
-/// followed to its end; a second one ends the wait.
+/// followed to its end; a second one, not at once after the first, ends the wait.
 pub async fn run(
     arguments: &[String],
     environment: &BTreeMap<&'static str, String>,
@@ -90,7 +93,7 @@ pub async fn run(
     let mut complaints = Vec::new();
     let mut error_piece = vec![0; 4096];
     let (mut log_open, mut errors_open) = (true, true);
-    let mut stopped = None;
+    let mut stopped: Option<(StopSignal, Instant)> = None;
     let mut not_shown = false;
     let mut left = None;
     let mut overdue = false;
@@ -121,10 +124,14 @@ pub async fn run(
                 keep_the_end(&mut complaints, error_piece.get(..count).unwrap_or_default());
             }
             signal = stop.next() => {
-                if stopped.replace(signal).is_some() {
+                if let Some((_, first)) = stopped {
+                    if !is_second(first, Instant::now()) {
+                        continue;
+                    }
                     left = id.map(|id| format!("presync, process {id}, and the Terraform that it runs"));
                     break;
                 }
+                stopped = Some((signal, Instant::now()));
                 report::note(format_args!(
                     "{signal}: Terraform is told to stop, and is waited for; a second signal ends this job at once"
                 ));
@@ -145,6 +152,7 @@ pub async fn run(
             }
         }
     }
+    let stopped = stopped.map(|(signal, _)| signal);
     if left.is_none() {
         let status = child.wait().await.map_err(LocalError::Read)?;
         if status.code().is_none() {
@@ -172,6 +180,11 @@ pub async fn run(
     })
 }
 
+/// Whether a signal at `now` is meant as another one after the `first`.
+fn is_second(first: Instant, now: Instant) -> bool {
+    now.duration_since(first) >= TWICE
+}
+
 /// Takes a piece of presync's standard error, and drops what is too much from its beginning.
 fn keep_the_end(complaints: &mut Vec<u8>, piece: &[u8]) {
     complaints.extend_from_slice(piece);
@@ -192,6 +205,14 @@ fn split_summary(errors: &[u8]) -> (Option<Summary>, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_that_comes_twice_at_once_is_one() {
+        let first = Instant::now();
+        assert!(!is_second(first, first));
+        assert!(!is_second(first, first + Duration::from_millis(999)));
+        assert!(is_second(first, first + Duration::from_secs(1)));
+    }
 
     #[test]
     fn the_summary_is_found_behind_a_flood_of_complaints_that_is_cut() {

@@ -240,14 +240,34 @@ fn a_ctrl_c_at_the_terminal_reaches_terraform_once() {
 }
 
 #[test]
+fn a_term_to_the_job_and_then_to_its_group_as_timeout_sends_it_is_one() {
+    let slow = Slow::new();
+    let mut job = slow.hanging();
+    send(job.id(), Signal::TERM);
+    kill_process_group(Pid::from_raw(job.id()).unwrap(), Signal::TERM).unwrap();
+    slow.wait_for_signals();
+    slow.server.answer();
+    let end = job.end();
+    assert_eq!(end.status.code(), Some(143), "{}", end.stderr);
+    assert!(!end.stderr.contains("left running"), "{}", end.stderr);
+    assert_eq!(slow.signals(), "TERM\n");
+    nothing_is_left(&slow.estate);
+}
+
+#[test]
 fn a_second_signal_ends_the_job_at_once_and_it_names_what_is_left() {
     let slow = Slow::new();
     let mut job = slow.hanging();
     let presync = job.presync();
     send(job.id(), Signal::INT);
     slow.wait_for_signals();
-    send(job.id(), Signal::INT);
+    // One that comes at once after the first does not count: it is sent until one does.
+    until("a second signal ends the job", || {
+        send(job.id(), Signal::TERM);
+        job.child.try_wait().unwrap()
+    });
     let end = job.end();
+    // The first one decides.
     assert_eq!(end.status.code(), Some(130));
     let left = format!(
         "left running: presync, process {}, and the Terraform that it runs\n",

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::child::{self, ChildError};
 
@@ -30,6 +30,11 @@ pub enum SealError {
         "it was encrypted with sops as binary data, and states are read as JSON: decrypt it, and encrypt it with --input-type json --output-type json"
     )]
     Binary,
+    /// It was sealed once, and what proves that nobody has changed it since is gone.
+    #[error(
+        "it carries sops' mark without its MAC, so it cannot be trusted: restore it from the history"
+    )]
+    NoMac,
 }
 
 /// The words of sops itself, on one line.
@@ -37,19 +42,19 @@ pub enum SealError {
 #[error("sops said: {0}")]
 pub struct SopsSaid(String);
 
-/// Whether `document` is one that sops sealed: an object with sops' own member, which holds the document's MAC.
-pub fn is_sealed(document: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Sealed {
-        #[serde(rename = "sops")]
-        _sops: Sops,
+/// Whether `document` is one that sops sealed: an object with sops' own member, an object that holds the document's MAC.
+/// One without a MAC is an error.
+pub fn is_sealed(document: &[u8]) -> Result<bool, SealError> {
+    let Ok(Value::Object(document)) = serde_json::from_slice(document) else {
+        return Ok(false);
+    };
+    let Some(Value::Object(sops)) = document.get("sops") else {
+        return Ok(false);
+    };
+    match sops.get("mac") {
+        Some(Value::String(mac)) if !mac.trim().is_empty() => Ok(true),
+        _ => Err(SealError::NoMac),
     }
-    #[derive(Deserialize)]
-    struct Sops {
-        #[serde(rename = "mac")]
-        _mac: IgnoredAny,
-    }
-    serde_json::from_slice::<Sealed>(document).is_ok()
 }
 
 /// Opens a sealed document. The plaintext passes through a pipe and never lies on a disk.
@@ -94,14 +99,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_document_with_a_mac_of_sops_counts_as_sealed() {
-        assert!(is_sealed(
-            br#"{"version": "x", "sops": {"mac": "ENC[x]", "version": "3.13.3"}}"#
-        ));
-        assert!(!is_sealed(
-            br#"{"version": 4, "outputs": {"sops": {"mac": 1}}}"#
-        ));
-        assert!(!is_sealed(br#"{"version": 4, "sops": "no"}"#));
-        assert!(!is_sealed(b"not JSON"));
+    fn a_document_with_a_mac_of_sops_counts_as_sealed() {
+        let sealed =
+            is_sealed(br#"{"version": "x", "sops": {"mac": "ENC[x]", "version": "3.13.3"}}"#);
+        assert!(sealed.unwrap());
+        for plain in [
+            r#"{"version": 4, "outputs": {"sops": {"mac": 1}}}"#,
+            r#"{"version": 4, "sops": "no"}"#,
+            r#"{"version": 4, "sops": null}"#,
+            r#"[{"sops": {}}]"#,
+            "not JSON",
+        ] {
+            assert!(!is_sealed(plain.as_bytes()).unwrap(), "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_document_with_the_mark_of_sops_and_no_mac_is_never_plain() {
+        for mac in [
+            "",
+            r#""mac": null"#,
+            r#""mac": 1"#,
+            r#""mac": """#,
+            r#""mac": {}"#,
+        ] {
+            let document = format!(r#"{{"version": 4, "sops": {{{mac}}}}}"#);
+            let result = is_sealed(document.as_bytes());
+            assert!(matches!(result, Err(SealError::NoMac)), "{document}");
+        }
     }
 }

@@ -90,14 +90,12 @@ pub async fn read(
         return Err(StoreError::NotAFile { key: key.clone() });
     }
     let document = clone.blob(entry.id).await?;
-    if !seal::is_sealed(&document) {
+    let failed = |source| StoreError::Seal {
+        key: key.clone(),
+        source,
+    };
+    if !seal::is_sealed(&document).map_err(failed)? {
         return Ok(Some(document));
     }
-    seal::open(&document)
-        .await
-        .map(Some)
-        .map_err(|source| StoreError::Seal {
-            key: key.clone(),
-            source,
-        })
+    seal::open(&document).await.map(Some).map_err(failed)
 }

@@ -1,5 +1,6 @@
 //! Private working folders: 0700, removed on every ending. What a KILL leaves is removed by the next program of ours.
 
+use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -40,7 +41,7 @@ impl Drop for Scratch {
 impl Scratch {
     /// Makes a folder (0700) below the system's temporary folder (`TMPDIR`), after removing what killed runs left there.
     pub fn new() -> Result<Scratch, ScratchError> {
-        let parent = std::env::temp_dir();
+        let parent = temporary_folder(std::env::var_os("TMPDIR"));
         sweep_in(&parent);
         let failed = |source| ScratchError {
             folder: parent.clone(),
@@ -72,9 +73,18 @@ impl Scratch {
     }
 }
 
+/// The system's temporary folder. An empty `TMPDIR` counts as none; a relative one is made absolute: what is in
+/// the folder is also named to programs that run elsewhere.
+fn temporary_folder(tmpdir: Option<OsString>) -> PathBuf {
+    let folder = tmpdir
+        .filter(|folder| !folder.is_empty())
+        .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    std::path::absolute(&folder).unwrap_or(folder)
+}
+
 /// Removes the working folders of programs that were killed.
 pub fn sweep() {
-    sweep_in(&std::env::temp_dir());
+    sweep_in(&temporary_folder(std::env::var_os("TMPDIR")));
 }
 
 fn sweep_in(parent: &Path) {
@@ -118,6 +128,17 @@ fn is_abandoned(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_tmpdir_counts_as_none_and_a_relative_one_is_made_absolute() {
+        let folder = |tmpdir: &str| temporary_folder(Some(tmpdir.into()));
+        assert_eq!(temporary_folder(None), Path::new("/tmp"));
+        assert_eq!(folder(""), Path::new("/tmp"));
+        assert_eq!(folder("/var/tmp"), Path::new("/var/tmp"));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(folder("build/tmp"), here.join("build/tmp"));
+        assert_eq!(folder("."), here);
+    }
 
     #[test]
     fn a_dead_owners_folder_is_swept_and_a_living_ones_stays() {

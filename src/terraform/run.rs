@@ -1,11 +1,13 @@
 //! Running it: with which environment, how it is stopped, and to which end.
 
 use std::ffi::OsString;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
@@ -173,21 +175,28 @@ impl Terraform {
 
 /// Waits for the lock on the plugin cache that several runs share (Terraform's own installer is not safe for that:
 /// <https://developer.hashicorp.com/terraform/cli/config/config-file#provider-plugin-cache>). No cache: no lock.
-pub async fn lock_plugin_cache() -> Result<Option<std::fs::File>, TerraformError> {
+pub async fn lock_plugin_cache() -> Result<Option<File>, TerraformError> {
     let Some(folder) = std::env::var_os("TF_PLUGIN_CACHE_DIR").filter(|v| !v.is_empty()) else {
         return Ok(None);
     };
-    let folder = PathBuf::from(folder);
+    lock_folder(&PathBuf::from(folder)).await.map(Some)
+}
+
+/// The lock is on the folder itself: nothing is written, so that the cache may be read-only, or hold what others put there.
+async fn lock_folder(folder: &Path) -> Result<File, TerraformError> {
     let failed = |source| TerraformError::Cache {
-        folder: folder.clone(),
+        folder: folder.to_owned(),
         source,
     };
-    let lock = std::fs::File::create(folder.join(".stagewright-lock")).map_err(failed)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let lock = rustix::fs::open(folder, flags, Mode::empty())
+        .map(File::from)
+        .map_err(|error| failed(error.into()))?;
     let give_up = tokio::time::Instant::now() + CACHE_LOCK;
     loop {
         match lock.try_lock() {
-            Ok(()) => return Ok(Some(lock)),
-            Err(std::fs::TryLockError::WouldBlock) if tokio::time::Instant::now() < give_up => {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if tokio::time::Instant::now() < give_up => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
             Err(error) => return Err(failed(io::Error::other(error))),
@@ -222,5 +231,40 @@ pub(super) fn scrub(command: &mut tokio::process::Command) {
     // A file that is not there is worth a warning from Terraform on every call, and nothing else.
     if std::env::var_os("TF_CLI_CONFIG_FILE").is_some_and(|file| !Path::new(&file).exists()) {
         command.env_remove("TF_CLI_CONFIG_FILE");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_cache_is_locked_without_a_change_to_what_it_holds() {
+        let parent = tempfile::tempdir().unwrap();
+        let cache = parent.path().join("cache");
+        let precious = parent.path().join("precious");
+        std::fs::create_dir(&cache).unwrap();
+        std::fs::write(&precious, "kept").unwrap();
+        // Where a lock file would have been written.
+        symlink(&precious, cache.join(".stagewright-lock")).unwrap();
+        std::fs::set_permissions(&cache, Permissions::from_mode(0o500)).unwrap();
+        let lock = lock_folder(&cache).await.unwrap();
+        let other = File::open(&cache).unwrap();
+        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(lock);
+        other.try_lock().unwrap();
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "kept");
+        assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 1);
+        std::fs::set_permissions(&cache, Permissions::from_mode(0o700)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_no_folder_is_no_cache() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let result = lock_folder(file.path()).await;
+        assert!(matches!(result, Err(TerraformError::Cache { .. })));
     }
 }

@@ -24,6 +24,17 @@ pub enum StateError {
         /// The format that it names.
         found: u64,
     },
+    /// Written by nobody knows what.
+    #[error(
+        "it names {found:?} as the version that wrote it, which is none: restore it from the history of the state repository"
+    )]
+    WrittenBy {
+        /// What stands in place of the version.
+        found: String,
+        /// What is wrong with it.
+        #[source]
+        source: VersionError,
+    },
     /// Written by a newer program.
     #[error(
         "it was written by version {written}, which is newer than the {running} that runs here: plan with version {written} or newer"
@@ -67,8 +78,15 @@ impl StateHead {
                 found: json.version,
             });
         }
+        let terraform_version = match json.terraform_version.as_str() {
+            "" => None,
+            text => Some(text.parse().map_err(|source| StateError::WrittenBy {
+                found: text.to_owned(),
+                source,
+            })?),
+        };
         Ok(StateHead {
-            terraform_version: json.terraform_version.parse().ok(),
+            terraform_version,
             lineage: json.lineage,
             serial: json.serial,
         })
@@ -159,6 +177,25 @@ mod tests {
         }
         let newer = StateHead::read(br#"{"version":5}"#);
         assert!(matches!(newer, Err(StateError::Format { found: 5 })));
+    }
+
+    #[test]
+    fn a_version_that_is_none_is_refused_and_a_missing_or_empty_one_is_unknown() {
+        for written in ["x", "1.11", "1.11.4.1", " ", "v1.11.4", "99999999999.0.0"] {
+            let json = format!(r#"{{"version":4,"terraform_version":"{written}"}}"#);
+            let result = StateHead::read(json.as_bytes());
+            assert!(
+                matches!(&result, Err(StateError::WrittenBy { found, .. }) if found == written),
+                "{written}"
+            );
+        }
+        for json in [
+            r#"{"version":4}"#,
+            r#"{"version":4,"terraform_version":""}"#,
+        ] {
+            let head = StateHead::read(json.as_bytes()).unwrap();
+            assert_eq!(head.terraform_version, None);
+        }
     }
 
     #[test]

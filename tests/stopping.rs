@@ -419,6 +419,11 @@ fn a_presync_of_its_own_that_gets_a_term_ends_1_and_says_so_in_its_log_and_its_s
     slow.server.wait_for_a_request();
     send(presync.id(), Signal::TERM);
     slow.wait_for_signals();
+    // The answer must not come before Terraform itself knows of the signal: it would end its plan well.
+    until("Terraform says that it stops", || {
+        let said = std::fs::read_to_string(slow.estate.path().join("stdout")).unwrap();
+        said.contains("Interrupt received").then_some(())
+    });
     slow.server.answer();
     let end = presync.end();
     assert_eq!(end.status.code(), Some(1));

@@ -11,7 +11,7 @@ mod processes;
 mod slow_server;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -384,18 +384,22 @@ fn a_kill_of_presync_while_it_waits_for_git_leaves_nothing() {
 #[test]
 fn a_stop_before_anything_ran_starts_nothing() {
     let slow = Slow::new();
-    // The job waits for a reader of its log before it starts anything.
-    let log = slow.estate.path().join("log");
-    assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
-    let mut command = slow.plan();
-    command.arg("--log").arg(&log);
-    let mut job = Running::start(&slow.estate, command);
-    until("the job has read its settings", || {
-        let said = std::fs::read_to_string(slow.estate.path().join("stderr")).unwrap();
-        said.contains("settings").then_some(())
-    });
+    let settings = slow.estate.path().join("settings");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&settings)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut job = Running::start(&slow.estate, plan_with(&slow.estate, &settings));
+    // Opened as soon as the job reads its settings, and it waits for them until they are written.
+    let mut writer = File::options().write(true).open(&settings).unwrap();
     send(job.id(), Signal::TERM);
-    let _reader = File::open(&log).unwrap();
+    let text = "forge: {git: {root: sandbox/git, known_as: https://github.com/example}}\n\
+                registry: {repo: ArgoCDDeploy}\nstate: {repo: TerraformState}\nrunner: local\n";
+    writer.write_all(text.as_bytes()).unwrap();
+    drop(writer);
     let end = job.end();
     assert_eq!(end.status.code(), Some(143), "{}", end.stderr);
     assert_eq!(end.stdout, "");

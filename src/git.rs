@@ -12,11 +12,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use git2::{Repository, RepositoryInitOptions};
 use tokio::process::Command;
 
 use crate::child::{self, ChildError};
 use crate::names::{BranchName, CommitSha, NameError, RepoUrl};
 
+/// The name of a clone's one remote.
+const ORIGIN: &str = "origin";
 /// How long one git command may take. A fetch of a large history over a slow line fits; a dead line does not hang.
 const BOUND: Duration = Duration::from_secs(300);
 
@@ -325,6 +328,24 @@ fn ssh_command() -> std::ffi::OsString {
     std::env::var_os("GIT_SSH_COMMAND")
         .filter(|v| !v.is_empty())
         .unwrap_or_else(|| "ssh -oBatchMode=yes".into())
+}
+
+/// An empty bare repository in `folder`, which is made, with `remote` as its `origin` for partial fetches.
+fn init_bare(remote: &Remote, folder: &Path) -> Result<Repository, GitError> {
+    let make = || {
+        let mut options = RepositoryInitOptions::new();
+        // The machine's own template could bring hooks along.
+        options.bare(true).no_reinit(true).external_template(false);
+        let repository = Repository::init_opts(folder, &options)?;
+        let mut config = repository.config()?;
+        config.set_str("remote.origin.url", remote.url().as_str())?;
+        config.set_bool("remote.origin.promisor", true)?;
+        Ok(repository)
+    };
+    make().map_err(|source| GitError::Object {
+        act: format!("preparing a clone of {}", remote.url()),
+        source,
+    })
 }
 
 async fn run(command: Command, act: &str, input: &[u8]) -> Result<Vec<u8>, GitError> {

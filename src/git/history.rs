@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::names::{BranchName, CommitPrefix, CommitSha};
 
-use super::{GitError, Remote, parse_sha, plain_git, run};
+use super::{GitError, ORIGIN, Remote, init_bare, parse_sha, plain_git, run};
 
 /// Which commits may be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +35,11 @@ pub async fn locate(
     let act = format!("fetching the commits of {}", remote.url());
     // Said first, since git's words for a missing branch would be its own.
     remote.head(branch).await?;
-    let mut git = plain_git(None)?;
-    git.args(["init", "--quiet", "--bare", "--template=", "--"])
-        .arg(folder);
-    run(git, &act, b"").await?;
+    init_bare(remote, folder)?;
     let mut git = remote.git(Some(folder))?;
     git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
     git.args(["--no-auto-maintenance", "--filter=tree:0"]);
-    git.arg(remote.url().as_str());
-    git.arg("+refs/heads/*:refs/heads/*");
+    git.args([ORIGIN, "+refs/heads/*:refs/heads/*"]);
     run(git, &act, b"").await?;
 
     let tracked = format!("refs/heads/{branch}");

@@ -6,14 +6,11 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use git2::{ObjectType, Oid, Repository, RepositoryInitOptions};
+use git2::{ObjectType, Oid, Repository};
 
 use crate::names::{BranchName, CommitSha};
 
-use super::{GitError, Remote, run};
-
-/// The name of the one remote.
-const ORIGIN: &str = "origin";
+use super::{GitError, ORIGIN, Remote, init_bare, run};
 
 /// A folder of a deploy repository that holds more is a mistake, or meant to keep us busy: a few trees that name one
 /// another many times stand for any number of files.
@@ -96,20 +93,7 @@ pub struct Commit {
 impl PartialClone {
     /// Makes an empty clone of `remote` in `folder`, which is made and is best below a [`crate::scratch::Scratch`].
     pub fn init(remote: Remote, folder: PathBuf) -> Result<PartialClone, GitError> {
-        let make = || {
-            let mut options = RepositoryInitOptions::new();
-            // The machine's own template could bring hooks along.
-            options.bare(true).no_reinit(true).external_template(false);
-            let repository = Repository::init_opts(&folder, &options)?;
-            let mut config = repository.config()?;
-            config.set_str("remote.origin.url", remote.url().as_str())?;
-            config.set_bool("remote.origin.promisor", true)?;
-            Ok(repository)
-        };
-        let repository = make().map_err(|source| GitError::Object {
-            act: format!("preparing a clone of {}", remote.url()),
-            source,
-        })?;
+        let repository = init_bare(&remote, &folder)?;
         Ok(PartialClone {
             remote,
             folder,

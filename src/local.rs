@@ -16,13 +16,11 @@ use crate::report::{self, Shown};
 use crate::scratch;
 use crate::stop::{Stop, StopSignal};
 use crate::terraform::GRACE;
-use crate::transport::request::{PARENT, TERMINATION_FILE};
+use crate::transport::request::{DEADLINE, PARENT, TERMINATION_FILE};
 use crate::transport::summary::Summary;
 
 /// What a stopped presync gets beyond Terraform's own grace period, to save and to clean up.
 const AFTER_GRACE: Duration = Duration::from_secs(30);
-/// How long one run may take in all; a launch in the cluster has the same deadline.
-const DEADLINE: Duration = Duration::from_secs(1800);
 /// A signal counts as a second one only this long after the first: `timeout` and others signal a program and then its
 /// group, so that it gets the same one twice.
 const TWICE: Duration = Duration::from_secs(1);

@@ -15,15 +15,12 @@ use crate::terraform::root::Root;
 use crate::terraform::state::{StateError, StateHead};
 use crate::terraform::{Terraform, Workdir, lock_plugin_cache};
 use crate::transport::record::{self, PlanRecord, StatePosition, StateSeen};
-use crate::transport::request::PlanRequest;
+use crate::transport::request::{DEADLINE, PlanRequest};
 
 use super::PresyncError;
 use super::environment::Environment;
 use super::log::Log;
 use super::source::{self, Source, Wanted};
-
-/// How long init or plan may take; a launch's own deadline is the same.
-const BOUND: Duration = Duration::from_secs(1800);
 
 /// How long a stopped init or plan may take to end. Unlike an apply it has no state to save and no lock to give back, and
 /// a refresh may wait for an unreachable service for ever.
@@ -87,7 +84,7 @@ pub async fn run(
     arguments.push(option("-out=", &plan_file));
     arguments.extend(source.tfvars.iter().map(|file| option("-var-file=", file)));
     let planned = terraform
-        .run(&workdir, &arguments, BOUND, GRACE, stop, |piece| {
+        .run(&workdir, &arguments, DEADLINE, GRACE, stop, |piece| {
             log.child(piece);
         })
         .await;
@@ -236,7 +233,7 @@ async fn init(
         signal = stop.next() => return Err(PresyncError::Stopped(signal)),
     };
     let initialised = terraform
-        .run(workdir, &arguments, BOUND, GRACE, stop, |piece| {
+        .run(workdir, &arguments, DEADLINE, GRACE, stop, |piece| {
             log.child(piece);
         })
         .await;

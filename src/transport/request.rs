@@ -1,6 +1,7 @@
 //! What a job asks of presync: the arguments, and the environment beside the credentials.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::names::{AppPath, BranchName, CommitSha, Namespace, RepoUrl, StageName};
 
@@ -22,6 +23,9 @@ pub const MASK: &str = "STAGEWRIGHT_MASK";
 pub const TERMINATION_FILE: &str = "STAGEWRIGHT_TERMINATION_FILE";
 /// The process that presync must not outlive; set by the local runner.
 pub const PARENT: &str = "STAGEWRIGHT_PARENT";
+
+/// How long a launched plan may take in all, and each run of Terraform in it.
+pub const DEADLINE: Duration = Duration::from_secs(1800);
 
 /// A plan of one stage at one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]

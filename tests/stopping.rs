@@ -102,6 +102,13 @@ impl Slow {
         plan_with(&self.estate, &settings)
     }
 
+    /// Waits until the signal is noted, lets Terraform's plan go on, and waits for the end.
+    fn let_it_stop(&self, job: &mut Running<'_>) -> End {
+        self.wait_for_signals();
+        self.server.answer();
+        job.end()
+    }
+
     /// Starts a plan, and waits until Terraform hangs in it.
     fn hanging(&self) -> Running<'_> {
         let running = Running::start(&self.estate, self.plan());
@@ -194,9 +201,7 @@ fn an_int_reaches_terraform_once_and_the_job_ends_130() {
     let slow = Slow::new();
     let mut job = slow.hanging();
     send(job.id(), Signal::INT);
-    slow.wait_for_signals();
-    slow.server.answer();
-    let end = job.end();
+    let end = slow.let_it_stop(&mut job);
     assert_eq!(end.status.code(), Some(130), "{}", end.stderr);
     assert_eq!(slow.signals(), "TERM\n");
     assert!(
@@ -219,9 +224,7 @@ fn a_term_reaches_terraform_once_and_the_job_ends_143() {
     let slow = Slow::new();
     let mut job = slow.hanging();
     send(job.id(), Signal::TERM);
-    slow.wait_for_signals();
-    slow.server.answer();
-    assert_eq!(job.end().status.code(), Some(143));
+    assert_eq!(slow.let_it_stop(&mut job).status.code(), Some(143));
     assert_eq!(slow.signals(), "TERM\n");
     nothing_is_left(&slow.estate);
 }
@@ -231,9 +234,7 @@ fn a_ctrl_c_at_the_terminal_reaches_terraform_once() {
     let slow = Slow::new();
     let mut job = slow.hanging();
     kill_process_group(Pid::from_raw(job.id()).unwrap(), Signal::INT).unwrap();
-    slow.wait_for_signals();
-    slow.server.answer();
-    let end = job.end();
+    let end = slow.let_it_stop(&mut job);
     assert_eq!(end.status.code(), Some(130), "{}", end.stderr);
     assert_eq!(slow.signals(), "TERM\n");
     nothing_is_left(&slow.estate);
@@ -245,9 +246,7 @@ fn a_term_to_the_job_and_then_to_its_group_as_timeout_sends_it_is_one() {
     let mut job = slow.hanging();
     send(job.id(), Signal::TERM);
     kill_process_group(Pid::from_raw(job.id()).unwrap(), Signal::TERM).unwrap();
-    slow.wait_for_signals();
-    slow.server.answer();
-    let end = job.end();
+    let end = slow.let_it_stop(&mut job);
     assert_eq!(end.status.code(), Some(143), "{}", end.stderr);
     assert!(!end.stderr.contains("left running"), "{}", end.stderr);
     assert_eq!(slow.signals(), "TERM\n");

@@ -4,6 +4,7 @@
 
 pub mod checkout;
 pub mod history;
+mod trailers;
 pub mod tree;
 
 use std::collections::BTreeMap;

@@ -143,6 +143,16 @@ impl PartialClone {
         Ok(Commit { sha, tree })
     }
 
+    /// The trailers of the commit's message, each with its key and its value.
+    pub fn trailers(&self, commit: &Commit) -> Result<Vec<(String, String)>, GitError> {
+        let act = format!("reading commit {} of {}", commit.sha, self.remote.url());
+        let id = self.read(&act, |_| Oid::from_str(commit.sha.as_str()))?;
+        self.read(&act, |r| {
+            let found = r.find_commit(id)?;
+            Ok(super::trailers::of_message(found.message_raw_bytes()))
+        })
+    }
+
     /// The entries of one tree.
     pub async fn entries(&mut self, tree: Oid) -> Result<Vec<Entry>, GitError> {
         let act = format!("reading a folder of {}", self.remote.url());

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::layout::Layout;
 use crate::names::{BranchName, Namespace, OwnerName, RepoName, RepoUrl};
+use crate::protect::Protection;
 use crate::yaml::{self, Node, Place, YamlError};
 
 /// Bytes of the largest settings file that is read: a wrong name may lead to a device that never ends.
@@ -29,6 +30,8 @@ pub struct Settings {
     pub terraform: TerraformSettings,
     /// What a plan may do.
     pub plan: PlanSettings,
+    /// What an apply may not destroy; nothing when not set.
+    pub protect: Protection,
     /// The estate's paths and names.
     pub layout: Layout,
 }
@@ -238,6 +241,12 @@ impl Document<'_> {
         }
         let raw: file::Settings =
             serde_yaml::from_str(text).map_err(|error| self.unreadable(&error))?;
+        if self.tree.get("protect").is_some_and(Node::is_null) {
+            return Err(self.wrong(
+                &["protect"],
+                "protect holds nothing; list what is to be protected, or write [] for nothing",
+            ));
+        }
         let program = raw.terraform.program;
         if program.is_some() && origin == SettingsOrigin::WorkingFolder {
             return Err(self.wrong(
@@ -265,6 +274,7 @@ impl Document<'_> {
             plan: PlanSettings {
                 allow_unmerged: raw.plan.allow_unmerged,
             },
+            protect: raw.protect,
             layout: raw.layout,
         })
     }

@@ -97,6 +97,7 @@ pub(super) async fn gather(
             .program
             .as_ref()
             .map(|program| program.display().to_string()),
+        protect: settings.protect.clone(),
     };
     let mut environment = estate.environment();
     if let Some(file) = sops_key {

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use crate::git::{Credentials, CredentialsError};
 use crate::layout::{Layout, LayoutError};
 use crate::names::{BranchName, NameError, RepoUrl};
+use crate::protect::{Protection, ProtectionError};
 use crate::transport::request::{
-    LAYOUT, MASK, NO_PREFIX, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE, TERRAFORM,
+    LAYOUT, MASK, NO_PREFIX, PROTECT, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE,
+    TERRAFORM,
 };
 use crate::transport::summary::Summary;
 
@@ -42,6 +44,9 @@ pub enum EnvironmentError {
     /// The layout does not parse.
     #[error("the variable {LAYOUT} is wrong")]
     Layout(#[source] LayoutError),
+    /// A pattern of what is protected does not parse.
+    #[error("the variable {PROTECT} is wrong")]
+    Protect(#[source] ProtectionError),
 }
 
 /// What presync was set up with.
@@ -57,6 +62,8 @@ pub struct Environment {
     pub layout: Layout,
     /// The program to run.
     pub terraform: Option<PathBuf>,
+    /// What an apply may not destroy.
+    pub protect: Protection,
 }
 
 impl Environment {
@@ -84,6 +91,8 @@ impl Environment {
             },
             layout,
             terraform: variable(TERRAFORM).map(PathBuf::from),
+            protect: Protection::from_variable(&variable(PROTECT).unwrap_or_default())
+                .map_err(EnvironmentError::Protect)?,
         })
     }
 

@@ -10,6 +10,7 @@ use crate::layout::Layout;
 use crate::names::{
     BranchName, NameError, Namespace, OwnerName, RepoName, RepoUrl, StateKey, from_text,
 };
+use crate::protect::Protection;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +23,8 @@ pub(super) struct Settings {
     pub(super) terraform: Terraform,
     #[serde(default)]
     pub(super) plan: Plan,
+    #[serde(default)]
+    pub(super) protect: Protection,
     #[serde(default)]
     pub(super) layout: Layout,
 }

@@ -70,6 +70,7 @@ fn the_sample_for_github_and_kubernetes_has_the_defaults() {
     );
     assert_eq!(settings.terraform.program, None);
     assert!(!settings.plan.allow_unmerged);
+    assert!(settings.protect.is_empty());
     assert_eq!(settings.layout, Layout::default());
 }
 
@@ -129,6 +130,15 @@ fn the_sample_of_another_layout_differs_in_every_key() {
         Some(file.parent().unwrap().join("bin/tofu"))
     );
     assert!(settings.plan.allow_unmerged);
+    for address in [
+        "kubernetes_persistent_volume_claim_v1.data",
+        "module.shop.postgresql_database.orders",
+        "module.db[\"live\"].random_password.admin",
+        "dns_zone.main",
+    ] {
+        assert!(settings.protect.over(address).is_some(), "{address}");
+    }
+    assert!(settings.protect.over("random_password.admin").is_none());
     let layout = &settings.layout;
     let (repo, path, stage) = (
         "Estate".parse().unwrap(),
@@ -299,6 +309,30 @@ fn faults_name_file_line_and_column() {
             "5:24: plan.allow_unmerged: invalid type",
         ),
         (
+            format!("{SOUND}protect: aws_db_*\n"),
+            "5:10: protect: invalid type: string \"aws_db_*\", expected a sequence",
+        ),
+        (
+            format!("{SOUND}protect:\n"),
+            "5:8: protect holds nothing; list what",
+        ),
+        (
+            format!("{SOUND}protect:\n- aws_db_*\n- ''\n"),
+            "7:3: protect[1]: a pattern is empty",
+        ),
+        (
+            format!("{SOUND}protect:\n- {{a: b}}\n"),
+            "6:3: protect[0]: invalid type: map, expected a text",
+        ),
+        (
+            format!("{SOUND}protect: [aws_db_*, 'aws_db_?']\n"),
+            "5:21: protect[1]: the pattern \"aws_db_?\" has no dot, so it is one of a resource type, and no type has the character '?'",
+        ),
+        (
+            format!("{SOUND}protect: [module.db]\n"),
+            "5:11: protect[0]: the pattern \"module.db\" is no resource's address",
+        ),
+        (
             SOUND.replace("root: git", "root: 'ext::sh -c x'"),
             "1:21: forge.git.root: ",
         ),
@@ -311,6 +345,12 @@ fn faults_name_file_line_and_column() {
             "{shown}\nnot\n{said}"
         );
     }
+}
+
+#[test]
+fn a_list_of_nothing_protects_nothing() {
+    let settings = read(&format!("{SOUND}protect: []\n"), SettingsOrigin::Flag).unwrap();
+    assert!(settings.protect.is_empty());
 }
 
 #[test]

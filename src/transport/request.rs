@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::names::{AppPath, BranchName, CommitSha, Namespace, RepoUrl, StageName};
+use crate::protect::Protection;
 
 /// Where the state repository is, as presync reads it.
 pub const STATE_URL: &str = "STAGEWRIGHT_STATE_URL";
@@ -17,6 +18,8 @@ pub const NO_PREFIX: &str = "/";
 pub const LAYOUT: &str = "STAGEWRIGHT_LAYOUT";
 /// The Terraform or OpenTofu program; `terraform` on PATH, else `tofu`, when unset.
 pub const TERRAFORM: &str = "STAGEWRIGHT_TERRAFORM";
+/// The `protect:` section of the settings as JSON, or its patterns with commas or white space between; none when unset.
+pub const PROTECT: &str = "STAGEWRIGHT_PROTECT";
 /// Further variables, by name and separated by commas, whose values are masked in the log.
 pub const MASK: &str = "STAGEWRIGHT_MASK";
 /// Where the termination summary is written; `/dev/termination-log` when unset and there.
@@ -70,6 +73,8 @@ pub struct Estate {
     pub layout: String,
     /// The Terraform program where the settings name one.
     pub terraform: Option<String>,
+    /// What may not be destroyed.
+    pub protect: Protection,
 }
 
 impl Estate {
@@ -84,6 +89,7 @@ impl Estate {
             (STATE_BRANCH, self.state_branch.to_string()),
             (STATE_PREFIX, prefix.to_owned()),
             (LAYOUT, self.layout.clone()),
+            (PROTECT, self.protect.to_json()),
         ]);
         if let Some(program) = &self.terraform {
             variables.insert(TERRAFORM, program.clone());

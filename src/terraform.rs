@@ -1,6 +1,7 @@
 //! Terraform or OpenTofu: which program and which version (`run.rs`: how it is run).
 
 pub mod changes;
+pub mod protected;
 pub mod root;
 mod run;
 pub mod state;

@@ -114,6 +114,44 @@ fn a_stage_without_a_state_has_no_lineage_and_one_without_changes_has_zero_count
 }
 
 #[test]
+fn a_change_of_a_protected_resource_is_told_with_what_an_apply_makes_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [HEADLAMP, &["--stage", "prd"]].concat();
+    result(folder.path(), &arguments, 0);
+    std::fs::write(
+        folder.path().join("stagewright.yaml"),
+        "forge: {git: {root: stagewright-sandbox/git, known_as: https://github.com/example}}\n\
+         registry: {repo: ArgoCDDeploy}\nstate: {repo: TerraformState}\nrunner: local\n\
+         protect: [terraform_data.session_*]\n",
+    )
+    .unwrap();
+
+    let mut marked = result(folder.path(), &arguments[1..], 0);
+
+    let changes = marked["changes"]["resources"].as_array_mut().unwrap();
+    let refused: Vec<&Value> = changes
+        .iter()
+        .filter(|change| change["protected"] == "refused")
+        .map(|change| &change["address"])
+        .collect();
+    assert_eq!(
+        refused,
+        [
+            "terraform_data.session_signing_key",
+            "terraform_data.session_store"
+        ]
+    );
+    let others = changes
+        .iter()
+        .filter(|change| change.get("protected").is_none());
+    assert_eq!(others.count(), 5);
+    for (mark, faulty) in [("allowed", false), ("perhaps", true)] {
+        marked["changes"]["resources"][0]["protected"] = json!(mark);
+        assert_eq!(!faults(&marked).is_empty(), faulty, "{mark}");
+    }
+}
+
+#[test]
 fn a_failed_run_is_told_with_the_cause_from_its_log() {
     let folder = tempfile::tempdir().unwrap();
     let git = folder.path().join("git");

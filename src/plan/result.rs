@@ -221,9 +221,14 @@ impl PlanReport {
                 let next = if record.changes.is_empty() {
                     format!("nothing; a sync of {target} at {revision} would apply nothing")
                 } else {
-                    format!(
-                        "read the changes in the log; a sync of {target} at {revision} would apply them"
-                    )
+                    let would = match record.changes.refused() {
+                        0 => "would apply them".to_owned(),
+                        refused => format!(
+                            "would apply none of them, because of {}",
+                            counted(refused, "protected resource")
+                        ),
+                    };
+                    format!("read the changes in the log; a sync of {target} at {revision} {would}")
                 };
                 let changes = in_words(&record.changes);
                 let from = match record.state.position {

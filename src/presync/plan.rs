@@ -11,6 +11,7 @@ use crate::state_backend::http::ReadOnlyBackend;
 use crate::state_backend::store;
 use crate::stop::Stop;
 use crate::terraform::changes::Changes;
+use crate::terraform::protected;
 use crate::terraform::root::Root;
 use crate::terraform::state::{StateError, StateHead};
 use crate::terraform::{Terraform, Workdir, lock_plugin_cache};
@@ -96,7 +97,9 @@ pub async fn run(
         json = terraform.read(&workdir, &show) => json?,
         signal = stop.next() => return Err(PresyncError::Stopped(signal)),
     };
-    let changes = Changes::read(&json)?;
+    let mut changes = Changes::read(&json)?;
+    // A plan says what an apply would refuse, and is none the worse for it.
+    protected::judge(&mut changes, &environment.protect, &source.allowed);
     say_changes(&changes, log);
     let record = PlanRecord {
         version: 1,

@@ -9,6 +9,7 @@ use crate::git::tree::{Commit, Extent, Found, Kind, PartialClone};
 use crate::git::{GitError, Remote};
 use crate::layout::Layout;
 use crate::names::{AppPath, CommitSha, RepoName, StageName};
+use crate::protect::Allowed;
 use crate::terraform::root::module_sources;
 
 use super::PresyncError;
@@ -39,6 +40,8 @@ pub struct Source {
     pub tfvars: Vec<PathBuf>,
     /// What was not written, and why.
     pub left_out: Vec<LeftOut>,
+    /// What the commit's message allows to be destroyed.
+    pub allowed: Allowed,
 }
 
 /// Fetches the commit and writes out what the hook needs of it, into `files` (made here).
@@ -75,6 +78,7 @@ pub async fn fetch(
             stage: wanted.stage.clone(),
         });
     }
+    let allowed = Allowed::from_trailers(clone.trailers(&commit)?);
     std::fs::create_dir_all(files).map_err(PresyncError::Clone)?;
     let mut tree = Checkout {
         clone,
@@ -104,6 +108,7 @@ pub async fn fetch(
         tfvars_pattern: layout.tfvars().to_owned(),
         tfvars,
         left_out: tree.left_out,
+        allowed,
     })
 }
 

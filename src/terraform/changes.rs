@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::protect::Protected;
+
 /// A plan that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangesError {
@@ -48,6 +50,9 @@ pub struct Change {
     pub import: bool,
     /// Terraform's own words for the action.
     pub actions: Vec<String>,
+    /// Set by [`super::protected::judge`] where the change would destroy a protected resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected: Option<Protected>,
 }
 
 /// What is done with one object.
@@ -107,6 +112,22 @@ impl Action {
         }
     }
 
+    /// Whether an object is destroyed, or may be, for all that this version knows.
+    pub fn destroys(self) -> bool {
+        match self {
+            Action::Destroy
+            | Action::DestroyThenCreate
+            | Action::CreateThenDestroy
+            | Action::Unknown => true,
+            Action::Create
+            | Action::Update
+            | Action::Read
+            | Action::Forget
+            | Action::CreateThenForget
+            | Action::Nothing => false,
+        }
+    }
+
     /// The word for it, as presync's lines and the job's summary have it.
     pub fn word(self) -> &'static str {
         match self {
@@ -124,7 +145,7 @@ impl Action {
     }
 }
 
-/// `<address>: <action>`, the action as it is printed.
+/// `<address>: <action>`, the action as it is printed, and behind it in brackets what protection means for it.
 impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.address)?;
@@ -146,7 +167,11 @@ impl std::fmt::Display for Change {
                 .map(|from| format!("move from {from}")),
         );
         words.extend(self.import.then(|| "import".to_owned()));
-        write!(f, ": {}", words.join(", "))
+        write!(f, ": {}", words.join(", "))?;
+        match &self.protected {
+            Some(protected) => write!(f, " ({protected})"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -234,6 +259,12 @@ impl Changes {
         self.resources.is_empty() && self.outputs.is_empty() && self.gone.is_empty()
     }
 
+    /// How many changes an apply would refuse, and with them all others.
+    pub fn refused(&self) -> usize {
+        let refused = |change: &&Change| change.protected == Some(Protected::Refused);
+        self.resources.iter().filter(refused).count()
+    }
+
     /// How many resource changes there are of each action, those with none included.
     pub fn counts(&self) -> BTreeMap<Action, usize> {
         let mut counts: BTreeMap<Action, usize> = Action::ALL.map(|action| (action, 0)).into();
@@ -280,6 +311,7 @@ impl ResourceChangeJson {
             address: self.address,
             deposed: self.deposed,
             actions: self.change.actions,
+            protected: None,
         }
     }
 }

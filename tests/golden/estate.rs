@@ -12,6 +12,8 @@ const REMOVED: &str = "removed";
 /// Lists symbolic links that the commit makes, one a line: `<path> -> <target>`. As links in the fixtures they would lead
 /// out of this repository.
 const LINKS: &str = "links";
+/// The commit's message, where it matters.
+const MESSAGE: &str = "message";
 const FILE: u32 = 0o100_644;
 const LINK: u32 = 0o120_000;
 
@@ -44,6 +46,10 @@ pub fn head(repositories: &Path, repo: &str, branch: &str) -> Option<String> {
 }
 
 fn commit(repository: &Repository, branch: &str, mut files: BTreeMap<String, Vec<u8>>) {
+    let message = files.remove(MESSAGE);
+    let message = message.map_or("The case's change\n".to_owned(), |m| {
+        String::from_utf8(m).unwrap()
+    });
     let reference = format!("refs/heads/{branch}");
     let parent = repository
         .refname_to_id(&reference)
@@ -70,14 +76,7 @@ fn commit(repository: &Repository, branch: &str, mut files: BTreeMap<String, Vec
     let operator = Signature::new("Example Operator", "operator@example.com", &time).unwrap();
     let on_new_branch = repository.refname_to_id(&reference).is_err();
     let id = repository
-        .commit(
-            None,
-            &operator,
-            &operator,
-            "The case's change\n",
-            &tree,
-            &[&parent],
-        )
+        .commit(None, &operator, &operator, &message, &tree, &[&parent])
         .unwrap();
     repository
         .reference(&reference, id, !on_new_branch, "")

@@ -257,6 +257,32 @@ pub fn kill_strays(group: Option<u32>) {
     }
 }
 
+/// Waits for what is left in the process group of a program that has ended, at most for `grace`, and kills the rest.
+pub async fn end_group(group: Option<u32>, grace: Duration) {
+    let give_up = tokio::time::Instant::now() + grace;
+    while group.is_some_and(is_running) && tokio::time::Instant::now() < give_up {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    kill_strays(group);
+}
+
+/// Whether a process of this group runs; one that has ended and that nobody waited for does not.
+fn is_running(group: u32) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    processes.flatten().any(|entry| {
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // `pid (name) state parent group …` (proc_pid_stat(5)).
+        let Some((_, rest)) = stat.rsplit_once(')') else {
+            return false;
+        };
+        let mut fields = rest.split_ascii_whitespace();
+        let (state, group_of) = (fields.next(), fields.nth(1));
+        state != Some("Z") && group_of.and_then(|g| g.parse().ok()) == Some(group)
+    })
+}
+
 /// Makes us the parent of what our children leave behind when they are killed, so that [`end_orphans`] finds it.
 pub fn adopt_orphans() {
     if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {

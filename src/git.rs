@@ -1,11 +1,12 @@
 //! The git program: remotes, their credentials, and how a command is run. Everything that is read goes through a
 //! partial clone in a private folder: [`tree`] fetches levels of trees, [`history`] fetches commits alone,
-//! [`checkout`] writes files out.
+//! [`checkout`] writes files out, [`write`](mod@write) makes commits and pushes them.
 
 pub mod checkout;
 pub mod history;
 mod trailers;
 pub mod tree;
+pub mod write;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -204,18 +205,42 @@ impl Remote {
 
     /// Every branch and its head.
     pub async fn heads(&self) -> Result<BTreeMap<String, CommitSha>, GitError> {
+        self.heads_below("").await
+    }
+
+    /// The branches whose names begin with `prefix`, which ends with a slash or is empty, and their heads.
+    pub async fn heads_below(&self, prefix: &str) -> Result<BTreeMap<String, CommitSha>, GitError> {
         let act = format!("reading the branches of {}", self.url);
+        let refs = self.refs(&act, &format!("refs/heads/{prefix}*")).await?;
+        refs.into_iter()
+            .map(|(name, sha)| match name.strip_prefix("refs/heads/") {
+                Some(branch) => Ok((branch.to_owned(), sha)),
+                None => Err(unexpected(&act, &name)),
+            })
+            .collect()
+    }
+
+    /// Where one ref (`refs/heads/…`) is. `None`: it is not there.
+    pub async fn reference(&self, name: &str) -> Result<Option<CommitSha>, GitError> {
+        let act = format!("reading {name} of {}", self.url);
+        let mut refs = self.refs(&act, name).await?;
+        Ok(refs.remove(name))
+    }
+
+    async fn refs(
+        &self,
+        act: &str,
+        pattern: &str,
+    ) -> Result<BTreeMap<String, CommitSha>, GitError> {
         let mut git = self.git(None)?;
-        git.args(["ls-remote", "--heads", "--"])
-            .arg(self.url.as_str());
-        let output = run(git, &act, b"").await?;
+        git.args(["ls-remote", "--refs", "--"])
+            .args([self.url.as_str(), pattern]);
+        let output = run(git, act, b"").await?;
         let text = String::from_utf8_lossy(&output);
         text.lines()
             .map(|line| {
-                let (sha, name) = line
-                    .split_once("\trefs/heads/")
-                    .ok_or_else(|| unexpected(&act, line))?;
-                Ok((name.to_owned(), parse_sha(&act, sha)?))
+                let (sha, name) = line.split_once('\t').ok_or_else(|| unexpected(act, line))?;
+                Ok((name.to_owned(), parse_sha(act, sha)?))
             })
             .collect()
     }

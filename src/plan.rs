@@ -75,7 +75,7 @@ async fn carry_out(
     let mut follower = Follower::default();
     let mut last_line = LastLine::default();
     let ended = local::run(
-        &gathered.request.arguments(),
+        &gathered.request.plan_arguments(),
         &gathered.environment,
         stop,
         &shown,

@@ -1,12 +1,18 @@
 //! The story inside the cluster: what runs in a launch's pod, in Argo CD's PreSync hook, or under the local runner.
 //! It writes one log to standard output, ends 0 or 1, and leaves the kind of its end in the termination summary.
 
+pub mod apply;
+pub mod backend;
 pub mod environment;
+pub mod held;
+pub mod locks;
 pub mod log;
 pub mod plan;
+pub mod prepare;
+pub mod provenance;
 pub mod source;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -15,9 +21,13 @@ use clap::{Parser, Subcommand};
 use crate::child;
 use crate::git::{CredentialsError, GitError};
 use crate::layout::LayoutError;
-use crate::names::{AppPath, CommitSha, NameError, Namespace, RepoUrl, StageName};
+use crate::names::{AppPath, CommitSha, NameError, Namespace, RepoUrl, StageName, StateKey};
+use crate::protect;
 use crate::scratch::ScratchError;
 use crate::state_backend::http::HttpError;
+use crate::state_backend::lock::{LockError, LockId};
+use crate::state_backend::recipients::RecipientsError;
+use crate::state_backend::session::Permits;
 use crate::state_backend::store::StoreError;
 use crate::stop::{Stop, StopSignal};
 use crate::terraform::TerraformError;
@@ -25,7 +35,7 @@ use crate::terraform::changes::ChangesError;
 use crate::terraform::root::RootError;
 use crate::terraform::state::StateError;
 use crate::transport::record::RecordError;
-use crate::transport::request::{PARENT, PlanRequest};
+use crate::transport::request::{PARENT, StageRequest};
 use crate::transport::summary::Class;
 
 use environment::{Environment, EnvironmentError};
@@ -45,19 +55,60 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Plan what the sync's hook would apply; applies nothing and writes nothing to the state repository
-    Plan {
-        /// The deploy repository
-        url: RepoUrl,
-        /// The commit to plan, by its full SHA
-        sha: CommitSha,
-        /// The stage
-        stage: StageName,
-        /// What Terraform gets as var.namespace
-        namespace: Namespace,
-        /// The app's folder in a monorepo; empty or absent for a repository of one app
-        #[arg(value_parser = parse_path)]
-        path: Option<PathArgument>,
+    Plan(StageArguments),
+    /// Apply the stage at a commit, as the sync's hook: show the plan, apply that plan, reattach the stage's volumes
+    Apply(StageArguments),
+    /// Run any Terraform command, in the current folder, against one state of the state repository
+    Backend {
+        /// The state's path in the state repository, such as argocd/PlatformDeploy/prd/terraform.tfstate
+        key: StateKey,
+        /// Let the command give back the lock with this ID (force-unlock, which names none over HTTP)
+        #[arg(long, value_name = "ID")]
+        allow_unlock: Option<LockId>,
+        /// Let the command replace the state by one of another lineage or a lower serial (state push -force)
+        #[arg(long)]
+        allow_overwrite: bool,
+        /// Terraform's or OpenTofu's program and its arguments
+        #[arg(last = true, required = true, value_name = "terraform …")]
+        command: Vec<OsString>,
     },
+    /// List the locked states with their holders
+    Locks,
+    /// Release the lock of a state, by its exact ID: make sure first that its holder is gone
+    Unlock {
+        /// The state's path in the state repository
+        key: StateKey,
+        /// The lock's ID, as `presync locks` shows it
+        #[arg(long, value_name = "ID")]
+        lock_id: LockId,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct StageArguments {
+    /// The deploy repository
+    url: RepoUrl,
+    /// The commit, by its full SHA
+    sha: CommitSha,
+    /// The stage
+    stage: StageName,
+    /// What Terraform gets as var.namespace
+    namespace: Namespace,
+    /// The app's folder in a monorepo; empty or absent for a repository of one app
+    #[arg(value_parser = parse_path)]
+    path: Option<PathArgument>,
+}
+
+impl From<StageArguments> for StageRequest {
+    fn from(arguments: StageArguments) -> StageRequest {
+        StageRequest {
+            url: arguments.url,
+            revision: arguments.sha,
+            stage: arguments.stage,
+            namespace: arguments.namespace,
+            path: arguments.path.and_then(|path| path.0),
+        }
+    }
 }
 
 /// A hook hands over every parameter, so an empty path is an absent one.
@@ -119,6 +170,54 @@ pub enum PresyncError {
     #[error(transparent)]
     Backend(#[from] HttpError),
     #[error(transparent)]
+    Protected(#[from] protect::Refused),
+    #[error("the recipients of the encrypted states are wrong")]
+    Recipients(#[from] RecipientsError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// Somebody else works on this state.
+    #[error(
+        "the state {key} is locked {holder}: wait for its end, or, when it is gone, release it with presync unlock {key} --lock-id {id}"
+    )]
+    Locked {
+        key: StateKey,
+        id: LockId,
+        holder: String,
+    },
+    /// Our lock was taken from us.
+    #[error(
+        "the lock of {key} was released while this run held it, and is now held {holder}: look whether both worked on the state"
+    )]
+    LockLost { key: StateKey, holder: String },
+    /// Nothing to release.
+    #[error("the state {key} is not locked: there is nothing to release")]
+    NotLocked { key: StateKey },
+    /// Another lock than the one that is to be released.
+    #[error("the lock {id} was not released: the state {key} is locked {holder}")]
+    OtherLock {
+        key: StateKey,
+        id: LockId,
+        holder: String,
+    },
+    /// The state is in another place than it should be.
+    #[error(
+        "the state of {key} is not in its place but on the branch {branch}: bring it back as the lines above say"
+    )]
+    Rescued { key: StateKey, branch: String },
+    /// The state is nowhere but in the log.
+    #[error(
+        "the state of {key} is nowhere but in the lines above: keep this log, and bring the state back as they say"
+    )]
+    Printed { key: StateKey },
+    /// The system gave no random bytes.
+    #[error("no ID for a lock could be made")]
+    Random(#[source] std::io::Error),
+    /// What follows `--` is no Terraform command.
+    #[error(
+        "{0:?} names no command: after -- write terraform or tofu and its arguments, such as terraform state list"
+    )]
+    Command(String),
+    #[error(transparent)]
     Terraform(#[from] TerraformError),
     /// Terraform does not work against our backend.
     #[error(
@@ -154,7 +253,17 @@ impl PresyncError {
                 RootError::Read { .. } | RootError::Remove { .. } | RootError::Override { .. },
             ) => Class::Failed,
             PresyncError::Root(_) | PresyncError::BackendInForce { .. } => Class::Usage,
-            PresyncError::Store(StoreError::OtherCase { .. }) => Class::Refused,
+            PresyncError::Recipients(_) | PresyncError::Command(_) => Class::Usage,
+            PresyncError::Store(
+                StoreError::OtherCase { .. }
+                | StoreError::Refused { .. }
+                | StoreError::WouldUnseal { .. },
+            )
+            | PresyncError::OtherLock { .. }
+            | PresyncError::Protected(_) => Class::Refused,
+            PresyncError::Locked { .. } => Class::Locked,
+            PresyncError::Store(StoreError::Contended { .. })
+            | PresyncError::Lock(LockError::Contended { .. }) => Class::Later,
             PresyncError::Terraform(error) => match error {
                 TerraformError::Failed { .. } | TerraformError::TimedOut { .. } => Class::Terraform,
                 TerraformError::Stopped { .. } => Class::Stopped,
@@ -173,6 +282,12 @@ impl PresyncError {
             | PresyncError::Store(_)
             | PresyncError::State { .. }
             | PresyncError::Backend(_)
+            | PresyncError::Lock(_)
+            | PresyncError::LockLost { .. }
+            | PresyncError::NotLocked { .. }
+            | PresyncError::Rescued { .. }
+            | PresyncError::Printed { .. }
+            | PresyncError::Random(_)
             | PresyncError::Record(_)
             | PresyncError::Parent(_)
             | PresyncError::Signals(_) => Class::Failed,
@@ -193,13 +308,20 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return crate::report::arguments(&error),
     };
-    let mut log = Log::to_stdout();
+    // What `backend` runs has standard output for itself.
+    let mut log = match arguments.verb {
+        Verb::Backend { .. } => Log::to_stderr(),
+        _ => Log::to_stdout(),
+    };
     let end = crate::report::block_on(run(arguments, &mut log));
-    let class = match end.map_err(PresyncError::Signals).flatten() {
-        Ok(()) => Class::Done,
+    let (class, code) = match end.map_err(PresyncError::Signals).flatten() {
+        Ok(None) => (Class::Done, ExitCode::SUCCESS),
+        // The command's own exit code is what its caller waits for.
+        Ok(Some(0)) => (Class::Done, ExitCode::SUCCESS),
+        Ok(Some(code)) => (Class::Terraform, ExitCode::from(code)),
         Err(error) => {
             log.say(crate::report::one_line(&error));
-            error.class()
+            (error.class(), ExitCode::FAILURE)
         }
     };
     // The log is written already and the work is done: a summary that cannot be written makes the job call the log
@@ -207,14 +329,11 @@ pub fn main() -> ExitCode {
     if let Err(error) = environment::write_summary(&log.summary(class)) {
         tracing::warn!(%error, "the termination summary could not be written");
     }
-    if class == Class::Done {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    code
 }
 
-async fn run(arguments: Arguments, log: &mut Log) -> Result<(), PresyncError> {
+/// The exit code of a command that was run for the caller; nothing for everything else.
+async fn run(arguments: Arguments, log: &mut Log) -> Result<Option<u8>, PresyncError> {
     let mut stop = Stop::listen().map_err(PresyncError::Signals)?;
     if let Some(parent) = std::env::var(PARENT).ok().and_then(|p| p.parse().ok()) {
         child::die_with_parent(parent).map_err(PresyncError::Parent)?;
@@ -222,21 +341,23 @@ async fn run(arguments: Arguments, log: &mut Log) -> Result<(), PresyncError> {
     let environment = Environment::read()?;
     log.mask(environment.secrets());
     match arguments.verb {
-        Verb::Plan {
-            url,
-            sha,
-            stage,
-            namespace,
-            path,
+        Verb::Plan(stage) => plan::run(&stage.into(), &environment, log, &mut stop).await?,
+        Verb::Apply(stage) => apply::run(&stage.into(), &environment, log, &mut stop).await?,
+        Verb::Backend {
+            key,
+            allow_unlock,
+            allow_overwrite,
+            command,
         } => {
-            let request = PlanRequest {
-                url,
-                revision: sha,
-                stage,
-                namespace,
-                path: path.and_then(|path| path.0),
+            let permits = Permits {
+                unlock: allow_unlock,
+                overwrite: allow_overwrite,
             };
-            plan::run(&request, &environment, log, &mut stop).await
+            let code = backend::run(key, permits, &command, &environment, log, &mut stop).await?;
+            return Ok(Some(code));
         }
+        Verb::Locks => locks::list(&environment, log).await?,
+        Verb::Unlock { key, lock_id } => locks::unlock(&key, &lock_id, &environment, log).await?,
     }
+    Ok(None)
 }

@@ -1,6 +1,10 @@
-//! Terraform's state, kept in a git repository: read from it ([`store`]), opened where it is sealed ([`seal`]), and
-//! given to Terraform by its HTTP protocol on loopback ([`http`]).
+//! Terraform's state, kept in a git repository: read and written there ([`store`]), sealed and opened ([`seal`]) for its
+//! [`recipients`], locked ([`lock`]), and given to Terraform by its HTTP protocol on loopback ([`http`]).
 
 pub mod http;
+pub mod lock;
+pub mod recipients;
+pub mod same;
 pub mod seal;
+pub mod session;
 pub mod store;

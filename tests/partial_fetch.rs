@@ -13,9 +13,10 @@ use std::process::Command;
 
 use git_http::{Credentials, Filters, GitHttp, Options};
 use many_states::{Crowd, make_state_repository};
+use stagewright::git::write::Author;
 use stagewright::git::{self, Remote};
 use stagewright::names::StateKey;
-use stagewright::state_backend::store;
+use stagewright::state_backend::store::{Store, StoreError};
 
 const KEY: &str = "argocd/PlatformDeploy/headlamp/prd/terraform.tfstate";
 const STATE: &str = "{\"version\": 4, \"serial\": 7, \"lineage\": \"wanted\"}\n";
@@ -38,15 +39,21 @@ fn read(crowd: Crowd, options: Options, credentials: Option<git::Credentials>) -
     let clone = folder.path().join("clone");
     let key: StateKey = KEY.parse().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let branch = "main".parse().unwrap();
-    let state = runtime
-        .block_on(store::read(&remote, &branch, &key, &clone))
-        .unwrap();
+    let mut store = open(&remote, &clone);
+    let state = runtime.block_on(store.read(&key)).unwrap();
     Read {
-        state: state.map(|state| String::from_utf8(state).unwrap()),
+        state: state.map(|stored| String::from_utf8(stored.state).unwrap()),
         objects: objects_in(&clone),
         requests: server.requests(),
     }
+}
+
+fn open(remote: &Remote, clone: &Path) -> Store {
+    let author = Author {
+        name: "nobody".to_owned(),
+        email: "nobody@example.com".to_owned(),
+    };
+    Store::open(remote, &"main".parse().unwrap(), clone, author, None).unwrap()
 }
 
 fn objects_in(clone: &Path) -> usize {
@@ -131,14 +138,7 @@ fn a_server_that_does_not_speak_git_is_not_taken_for_a_repository_without_states
     let remote = Remote::new(url.parse().unwrap(), None);
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let read = runtime.block_on(store::read(
-        &remote,
-        &"main".parse().unwrap(),
-        &KEY.parse().unwrap(),
-        &folder.path().join("clone"),
-    ));
-    assert!(
-        matches!(read, Err(store::StoreError::Empty { .. })),
-        "{read:?}"
-    );
+    let mut store = open(&remote, &folder.path().join("clone"));
+    let read = runtime.block_on(store.read(&KEY.parse().unwrap()));
+    assert!(matches!(read, Err(StoreError::Empty { .. })), "{read:?}");
 }

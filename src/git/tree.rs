@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use git2::{ObjectType, Oid, Repository};
+use tokio::process::Command;
 
 use crate::names::{BranchName, CommitSha};
 
@@ -99,6 +100,20 @@ impl PartialClone {
             folder,
             repository,
         })
+    }
+
+    /// Where it is a clone of.
+    pub fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    pub(super) fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    /// A git command in this clone.
+    pub(super) fn git(&self) -> Result<Command, GitError> {
+        self.remote.git(Some(&self.folder))
     }
 
     /// Fetches the head of a branch without its history.
@@ -288,8 +303,8 @@ impl PartialClone {
         self.fetch(act, options, &wanted.join("\n")).await
     }
 
-    async fn fetch(&self, act: &str, options: &[&str], wanted: &str) -> Result<(), GitError> {
-        let mut git = self.remote.git(Some(&self.folder))?;
+    async fn fetch(&mut self, act: &str, options: &[&str], wanted: &str) -> Result<(), GitError> {
+        let mut git = self.git()?;
         git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
         git.arg("--no-auto-maintenance");
         git.args(options).args(["--stdin", ORIGIN]);

@@ -12,7 +12,7 @@ use crate::names::{AppPath, CommitSha, RepoName, RepoUrl, Target};
 use crate::registry::Registry;
 use crate::report;
 use crate::settings::{ForgeSettings, RunnerSettings, Settings, StateSource};
-use crate::transport::request::{Estate, PlanRequest};
+use crate::transport::request::{Estate, StageRequest};
 
 use super::result::{Progress, StatePlace};
 use super::terms::{self, Given, Terms, TermsError, Tracked};
@@ -20,7 +20,7 @@ use super::{PlanError, Wanted};
 
 /// What presync is launched with.
 pub(super) struct Gathered {
-    pub(super) request: PlanRequest,
+    pub(super) request: StageRequest,
     pub(super) environment: BTreeMap<&'static str, String>,
 }
 
@@ -103,7 +103,7 @@ pub(super) async fn gather(
     if let Some(file) = sops_key {
         environment.insert("SOPS_AGE_KEY_FILE", file.display().to_string());
     }
-    let request = PlanRequest {
+    let request = StageRequest {
         url,
         revision,
         stage: target.stage.clone(),

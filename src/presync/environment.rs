@@ -3,15 +3,19 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::git::write::Author;
 use crate::git::{Credentials, CredentialsError};
 use crate::layout::{Layout, LayoutError};
 use crate::names::{BranchName, NameError, RepoUrl};
 use crate::protect::{Protection, ProtectionError};
+use crate::state_backend::recipients::{Recipients, RecipientsError};
 use crate::transport::request::{
     LAYOUT, MASK, NO_PREFIX, PROTECT, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE,
     TERRAFORM,
 };
 use crate::transport::summary::Summary;
+
+use super::provenance;
 
 /// terraform-backend-git's names for the same things.
 const TBG_URL: &str = "TF_BACKEND_GIT_GIT_REPOSITORY";
@@ -41,6 +45,14 @@ pub enum EnvironmentError {
         #[source]
         source: NameError,
     },
+    /// Not an author.
+    #[error(
+        "the variable STAGEWRIGHT_STATE_AUTHOR is {value:?}, and \"Name <address>\" is expected"
+    )]
+    Author {
+        /// What it holds.
+        value: String,
+    },
     /// The layout does not parse.
     #[error("the variable {LAYOUT} is wrong")]
     Layout(#[source] LayoutError),
@@ -64,6 +76,8 @@ pub struct Environment {
     pub terraform: Option<PathBuf>,
     /// What an apply may not destroy.
     pub protect: Protection,
+    /// Who writes the states' commits.
+    pub author: Author,
 }
 
 impl Environment {
@@ -93,12 +107,18 @@ impl Environment {
             terraform: variable(TERRAFORM).map(PathBuf::from),
             protect: Protection::from_variable(&variable(PROTECT).unwrap_or_default())
                 .map_err(EnvironmentError::Protect)?,
+            author: provenance::author()?,
         })
     }
 
     /// What git needs for the deploy repository and the state repository.
     pub fn credentials(&self) -> Result<Option<Credentials>, CredentialsError> {
         Credentials::from_environment()
+    }
+
+    /// For whom states are sealed; `None`: they are kept plain.
+    pub fn recipients(&self) -> Result<Option<Recipients>, RecipientsError> {
+        Recipients::from_environment()
     }
 
     /// The values of every variable that is secret: by what it is, by its name, or because STAGEWRIGHT_MASK names it.
@@ -143,7 +163,8 @@ pub fn write_summary(summary: &Summary) -> io::Result<()> {
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+/// The variable's value; an empty one counts as absent.
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 

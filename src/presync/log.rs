@@ -11,6 +11,8 @@ use crate::transport::summary::{Class, Summary};
 
 /// How every line of our own begins; people and scripts grep for it.
 const PREFIX: &str = "presync: ";
+/// How the lines of a state begin that could not be written anywhere else.
+const STATE: &str = "presync-state: ";
 /// How the lines begin that only we may write: [`PREFIX`] and record lines.
 const OURS: &[u8] = b"presync";
 /// A line of a child is held back until it ends, so that it can be masked whole; one longer than this goes on in pieces.
@@ -36,6 +38,11 @@ impl Log {
     /// A log on standard output.
     pub fn to_stdout() -> Log {
         Log::to(Box::new(io::stdout()))
+    }
+
+    /// A log on standard error, where standard output belongs to somebody else.
+    pub fn to_stderr() -> Log {
+        Log::to(Box::new(io::stderr()))
     }
 
     fn to(out: Box<dyn Write>) -> Log {
@@ -85,6 +92,14 @@ impl Log {
             self.write(format!("{line}\n").as_bytes());
         }
         self.record = Some(digest);
+    }
+
+    /// Writes a state that has no other place to go, in lines of base64.
+    pub fn state(&mut self, lines: &[String]) {
+        self.end_child();
+        for line in lines {
+            self.write(format!("{STATE}{line}\n").as_bytes());
+        }
     }
 
     /// Takes output of a child, in pieces of any size. Its lines that begin like ours are indented; control sequences are

@@ -1,52 +1,36 @@
 //! `presync plan`: what the stage's hook would apply, without applying it.
 
-use std::ffi::OsString;
-use std::path::Path;
-use std::time::Duration;
-
-use crate::git::Remote;
-use crate::names::StateKey;
-use crate::scratch::Scratch;
-use crate::state_backend::http::ReadOnlyBackend;
-use crate::state_backend::store;
+use crate::state_backend::http::{Backend, Serves};
 use crate::stop::Stop;
-use crate::terraform::changes::Changes;
 use crate::terraform::protected;
-use crate::terraform::root::Root;
-use crate::terraform::state::{StateError, StateHead};
-use crate::terraform::{Terraform, Workdir, lock_plugin_cache};
 use crate::transport::record::{self, PlanRecord, StatePosition, StateSeen};
-use crate::transport::request::{DEADLINE, PlanRequest};
+use crate::transport::request::StageRequest;
 
 use super::PresyncError;
 use super::environment::Environment;
 use super::log::Log;
-use super::source::{self, Source, Wanted};
-
-/// How long a stopped init or plan may take to end. Unlike an apply it has no state to save and no lock to give back, and
-/// a refresh may wait for an unreachable service for ever.
-const GRACE: Duration = Duration::from_secs(10);
-
-/// Everything that is read before Terraform runs.
-struct Prepared {
-    scratch: Scratch,
-    terraform: Terraform,
-    source: Source,
-    root: Root,
-    key: StateKey,
-    state: Option<Vec<u8>>,
-    head: Option<StateHead>,
-}
+use super::prepare::{self, Prepared};
 
 /// Plans and writes the log. Changes nothing anywhere.
 pub async fn run(
-    request: &PlanRequest,
+    request: &StageRequest,
     environment: &Environment,
     log: &mut Log,
     stop: &mut Stop,
 ) -> Result<(), PresyncError> {
-    let prepared = tokio::select! {
-        prepared = prepare(request, environment, log) => prepared?,
+    let read = async {
+        let mut prepared = prepare::prepare(request, environment, None, log).await?;
+        let Prepared {
+            store,
+            key,
+            terraform,
+            ..
+        } = &mut prepared;
+        let state = prepare::read_state(store, key, terraform, environment, log).await?;
+        Ok::<_, PresyncError>((prepared, state))
+    };
+    let (prepared, state) = tokio::select! {
+        read = read => read?,
         signal = stop.next() => return Err(PresyncError::Stopped(signal)),
     };
     let Prepared {
@@ -55,52 +39,28 @@ pub async fn run(
         source,
         root,
         key,
-        state,
-        head,
+        ..
     } = prepared;
-    let backend = ReadOnlyBackend::serve(state).await?;
+    let (state, head) = state.map(|(stored, head)| (stored.state, head)).unzip();
+    let backend = Backend::start(Serves::ReadOnly(state.map(Into::into))).await?;
     log.mask(vec![backend.password().to_owned()]);
-    if root.remove_data_folder()? {
-        let folder = &source.terraform;
-        log.say(format_args!(
-            "{folder}/.terraform is in the commit and is not used: Terraform makes its own"
-        ));
-    }
-    root.write_override()?;
-    let mut variables = backend.variables();
-    variables.push(("TF_VAR_stage".to_owned(), request.stage.as_str().into()));
-    let namespace = request.namespace.as_str().into();
-    variables.push(("TF_VAR_namespace".to_owned(), namespace));
-    let workdir = Workdir {
-        folder: source.root.join(&source.terraform),
-        variables,
-    };
+    let workdir = prepare::workdir(
+        &source,
+        &root,
+        &request.stage,
+        &request.namespace,
+        backend.variables(),
+        log,
+    )?;
 
-    init(&terraform, &workdir, &root, log, stop).await?;
+    prepare::init(&terraform, &workdir, &root, log, stop).await?;
     log.say(format_args!("planning against {key}: nothing is applied"));
-    let plan_file = scratch.path().join("plan");
-    let mut arguments: Vec<OsString> = ["plan", "-input=false", "-no-color", "-lock=false"]
-        .map(OsString::from)
-        .into();
-    arguments.push(option("-out=", &plan_file));
-    arguments.extend(source.tfvars.iter().map(|file| option("-var-file=", file)));
-    let planned = terraform
-        .run(&workdir, &arguments, DEADLINE, GRACE, stop, |piece| {
-            log.child(piece);
-        })
-        .await;
-    log.end_child();
-    planned?;
-
-    let show = ["show".into(), "-json".into(), plan_file.into()];
-    let json = tokio::select! {
-        json = terraform.read(&workdir, &show) => json?,
-        signal = stop.next() => return Err(PresyncError::Stopped(signal)),
-    };
-    let mut changes = Changes::read(&json)?;
+    let file = scratch.path().join("plan");
+    let mut changes =
+        prepare::plan_to_file(&terraform, &workdir, &source.tfvars, &file, log, stop).await?;
     // A plan says what an apply would refuse, and is none the worse for it.
     protected::judge(&mut changes, &environment.protect, &source.allowed);
-    say_changes(&changes, log);
+    prepare::say_changes(&changes, log);
     let record = PlanRecord {
         version: 1,
         revision: request.revision.clone(),
@@ -111,202 +71,11 @@ pub async fn run(
                 serial: head.serial,
             }),
         },
-        terraform: name_of(&terraform),
+        terraform: prepare::name_of(&terraform),
         changes,
     };
     let (lines, digest) = record::encode(&record)?;
     log.record(&lines, digest);
     log.say("plan only: nothing was applied and no volume was reattached");
     Ok(())
-}
-
-async fn prepare(
-    request: &PlanRequest,
-    environment: &Environment,
-    log: &mut Log,
-) -> Result<Prepared, PresyncError> {
-    let terraform = Terraform::find(environment.terraform.as_deref()).await?;
-    log.say(format_args!(
-        "{} at {}",
-        name_of(&terraform),
-        terraform.program().display()
-    ));
-    let scratch = Scratch::new()?;
-    let credentials = environment.credentials()?;
-    let repo = request.url.repo_name().map_err(PresyncError::RepoName)?;
-    let layout = &environment.layout;
-    let path = request.path.as_ref();
-    let prefix = &environment.state_prefix;
-    let key = layout.state_key(prefix, &repo, path, &request.stage)?;
-
-    let deploy = Remote::new(request.url.clone(), credentials.clone());
-    let wanted = Wanted {
-        repo: &repo,
-        path,
-        stage: &request.stage,
-    };
-    let source = source::fetch(
-        &deploy,
-        &request.revision,
-        wanted,
-        layout,
-        &scratch.path().join("deploy.git"),
-        &scratch.path().join("clone"),
-    )
-    .await?;
-    for left_out in &source.left_out {
-        log.say(left_out);
-    }
-    let root = Root::open(
-        &source.root.join(&source.terraform),
-        &source.terraform,
-        key.as_str(),
-        terraform.flavour(),
-    )?;
-
-    log.say(variables_line(&source));
-    log.state_backend(format_args!(
-        "Getting state from {}//{key}",
-        environment.state_url
-    ));
-    let states = Remote::new(environment.state_url.clone(), credentials);
-    let folder = scratch.path().join("state.git");
-    let state = store::read(&states, &environment.state_branch, &key, &folder).await?;
-    let unusable = |source: StateError| PresyncError::State {
-        key: key.to_string(),
-        source,
-    };
-    let head = match &state {
-        Some(state) => {
-            let head = StateHead::read(state).map_err(unusable)?;
-            head.not_newer_than(terraform.version(), &name_of(&terraform))
-                .map_err(unusable)?;
-            Some(head)
-        }
-        None => {
-            log.say(format_args!(
-                "the backend holds no state at {key}: everything is planned anew"
-            ));
-            None
-        }
-    };
-    Ok(Prepared {
-        scratch,
-        terraform,
-        source,
-        root,
-        key,
-        state,
-        head,
-    })
-}
-
-/// Which variable files Terraform gets, as paths in the clone.
-fn variables_line(source: &Source) -> String {
-    let files = source.tfvars.iter().map(|file| {
-        let inside = file.strip_prefix(&source.root).unwrap_or(file);
-        inside.display().to_string()
-    });
-    let files: Vec<String> = files.collect();
-    if files.is_empty() {
-        let pattern = &source.tfvars_pattern;
-        return format!(
-            "no variables: no file of {}/ matches {pattern}",
-            source.config
-        );
-    }
-    format!("variables from {}", files.join(", "))
-}
-
-async fn init(
-    terraform: &Terraform,
-    workdir: &Workdir,
-    root: &Root,
-    log: &mut Log,
-    stop: &mut Stop,
-) -> Result<(), PresyncError> {
-    let mut arguments: Vec<OsString> = ["init", "-input=false", "-no-color"]
-        .map(OsString::from)
-        .into();
-    if root.has_lock_file() {
-        arguments.push("-lockfile=readonly".into());
-    }
-    let cache = tokio::select! {
-        lock = lock_plugin_cache() => lock?,
-        signal = stop.next() => return Err(PresyncError::Stopped(signal)),
-    };
-    let initialised = terraform
-        .run(workdir, &arguments, DEADLINE, GRACE, stop, |piece| {
-            log.child(piece);
-        })
-        .await;
-    drop(cache);
-    log.end_child();
-    initialised?;
-    backend_in_force(&workdir.folder)
-}
-
-/// Reads back which backend init settled on: whatever a file of the root said, it must be ours.
-fn backend_in_force(folder: &Path) -> Result<(), PresyncError> {
-    #[derive(serde::Deserialize)]
-    struct Settled {
-        backend: Option<Backend>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Backend {
-        #[serde(rename = "type")]
-        kind: String,
-        config: Config,
-    }
-    /// An address in the configuration would go before the one in the environment.
-    #[derive(serde::Deserialize)]
-    struct Config {
-        address: Option<String>,
-    }
-    let settled = std::fs::read(folder.join(".terraform/terraform.tfstate"))
-        .ok()
-        .and_then(|bytes| serde_json::from_slice::<Settled>(&bytes).ok())
-        .and_then(|settled| settled.backend);
-    let found = match settled {
-        Some(Backend { kind, config }) if kind == "http" => match config.address {
-            None => return Ok(()),
-            Some(_) => "another HTTP backend".to_owned(),
-        },
-        Some(Backend { kind, .. }) => format!("the backend {kind:?}"),
-        None => "a local file".to_owned(),
-    };
-    Err(PresyncError::BackendInForce { found })
-}
-
-fn say_changes(changes: &Changes, log: &mut Log) {
-    let count = changes.resources.len();
-    if count > 0 {
-        log.say(format_args!("the plan carries {count} change(s):"));
-        for change in &changes.resources {
-            log.say(change);
-        }
-    } else if !changes.outputs.is_empty() {
-        let count = changes.outputs.len();
-        log.say(format_args!(
-            "the plan carries no changes to resources and {count} to outputs:"
-        ));
-        for change in &changes.outputs {
-            log.say(change);
-        }
-    } else {
-        log.say("the plan carries no changes");
-    }
-    for gone in &changes.gone {
-        log.say(gone);
-    }
-}
-
-fn name_of(terraform: &Terraform) -> String {
-    format!("{} {}", terraform.flavour(), terraform.version())
-}
-
-fn option(name: &str, file: &Path) -> OsString {
-    let mut option = OsString::from(name);
-    option.push(file);
-    option
 }

@@ -1,15 +1,29 @@
 //! The state repository: `<prefix>/<repo>/[<path>/]<stage>/terraform.tfstate` on one branch, as terraform-backend-git
 //! keeps it (<https://github.com/plumber-cd/terraform-backend-git>).
+//!
+//! A write is a commit on top of the head that was read, and is pushed only onto that head. When the branch has moved,
+//! the write is made again on top of what is there now; after an unknown result it is looked for first.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::git::tree::{Extent, Found, Kind, PartialClone};
+use git2::Oid;
+
+use crate::git::tree::{Commit, Extent, Found, Kind, PartialClone};
+use crate::git::write::{Author, Change, Pushed};
 use crate::git::{GitError, Remote};
 use crate::names::{BranchName, RepoUrl, StateKey};
 
-use super::seal::{self, SealError};
+use super::recipients::Recipients;
+use super::same::{self, Difference};
+use super::seal::{self, SealError, Sealed};
 
-/// A state that could not be read.
+/// How often a write is made again because the branch had moved. Each time somebody else's write has gone through.
+const RACES: u32 = 40;
+/// How often it is tried again after a failure whose result is unknown.
+const FAILURES: u32 = 4;
+
+/// A state that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The repository could not be read.
@@ -25,8 +39,8 @@ pub enum StoreError {
         /// The branch that states are kept on.
         branch: BranchName,
     },
-    /// It is sealed and could not be opened.
-    #[error("the state {key} could not be opened")]
+    /// It is sealed and could not be opened, or could not be sealed.
+    #[error("the state {key} could not be used")]
     Seal {
         /// Its path.
         key: StateKey,
@@ -52,50 +66,390 @@ pub enum StoreError {
         /// Its path.
         key: StateKey,
     },
+    /// It is sealed, and there is nobody to seal the new one for.
+    #[error(
+        "the state {key} is encrypted and no recipient is named, so it would be written in plain text: set SOPS_AGE_RECIPIENTS, or terraform-backend-git's variable for it"
+    )]
+    WouldUnseal {
+        /// Its path.
+        key: StateKey,
+    },
+    /// The branch moved under every attempt.
+    #[error(
+        "the state {key} could not be written: others wrote to the state repository {RACES} times while it was tried; try again later"
+    )]
+    Contended {
+        /// Its path.
+        key: StateKey,
+    },
+    /// The rule for what may follow on what was not met.
+    #[error("the state {key} was not written")]
+    Refused {
+        /// Its path.
+        key: StateKey,
+        /// Why.
+        #[source]
+        source: Refusal,
+    },
 }
 
-/// Reads the state at `key` with the branch's head, opened where it is sealed. `None`: there is none.
-/// `folder` is made for the clone; what is fetched does not depend on what else the repository holds.
-pub async fn read(
-    remote: &Remote,
-    branch: &BranchName,
-    key: &StateKey,
-    folder: &Path,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut clone = PartialClone::init(remote.clone(), folder.to_owned())?;
-    let commit = match clone.head(branch, Extent::TopTree).await {
-        Ok(commit) => commit,
-        // A server that answers with something else than git's protocol looks like this as well, and planning against
-        // nothing would plan everything anew.
-        Err(GitError::NoBranch { branches, .. }) if branches.is_empty() => {
-            return Err(StoreError::Empty {
-                url: remote.url().clone(),
-                branch: branch.clone(),
-            });
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let entry = match clone.find(&commit, key.as_str()).await? {
-        Found::Entry(entry) => entry,
-        Found::Nothing => return Ok(None),
-        Found::NotAFolder(_) => return Err(StoreError::NotAFile { key: key.clone() }),
-        Found::OtherCase(other) => {
-            return Err(StoreError::OtherCase {
+/// A state that must not follow on the one that is kept.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+/// A state as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Its content, opened where it is sealed.
+    pub state: Vec<u8>,
+    /// Whether it is sealed.
+    pub sealed: bool,
+    blob: Oid,
+}
+
+/// A write that is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Numbers that are kept with another value, because sops cannot carry them.
+    pub changed: Vec<Difference>,
+}
+
+/// The states on one branch of a repository.
+pub struct Store {
+    clone: PartialClone,
+    branch: BranchName,
+    recipients: Option<Recipients>,
+    author: Author,
+    folder: PathBuf,
+    /// The branch's head as last seen or made.
+    known: Option<Commit>,
+}
+
+impl Store {
+    /// `folder` is made for the clone and what sops needs; it is best below a [`crate::scratch::Scratch`]. With
+    /// `recipients` every write is sealed for them.
+    pub fn open(
+        remote: &Remote,
+        branch: &BranchName,
+        folder: &Path,
+        author: Author,
+        recipients: Option<Recipients>,
+    ) -> Result<Store, StoreError> {
+        Ok(Store {
+            clone: PartialClone::init(remote.clone(), folder.to_owned())?,
+            branch: branch.clone(),
+            recipients,
+            author,
+            folder: folder.to_owned(),
+            known: None,
+        })
+    }
+
+    /// The clone, for the locks that lie in the same repository.
+    pub(super) fn clone_mut(&mut self) -> &mut PartialClone {
+        &mut self.clone
+    }
+
+    /// Who writes.
+    pub fn author(&self) -> &Author {
+        &self.author
+    }
+
+    /// Proves, where states are sealed, that the recipients can be sealed for and what is sealed can be opened again.
+    pub async fn check_seal(&mut self, key: &StateKey) -> Result<(), StoreError> {
+        self.sealed(key, b"{}").await.map(|_| ())
+    }
+
+    /// Reads the state at `key` with the branch's head. `None`: there is none. What is fetched does not depend on what else
+    /// the repository holds.
+    pub async fn read(&mut self, key: &StateKey) -> Result<Option<Stored>, StoreError> {
+        let head = self.head().await?;
+        self.stored(&head, key).await
+    }
+
+    async fn head(&mut self) -> Result<Commit, StoreError> {
+        let head = match self.clone.head(&self.branch, Extent::TopTree).await {
+            Ok(commit) => commit,
+            // A server that answers with something else than git's protocol looks like this as well, and planning against
+            // nothing would plan everything anew.
+            Err(GitError::NoBranch { branches, .. }) if branches.is_empty() => {
+                return Err(StoreError::Empty {
+                    url: self.clone.remote().url().clone(),
+                    branch: self.branch.clone(),
+                });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.known = Some(head.clone());
+        Ok(head)
+    }
+
+    async fn stored(
+        &mut self,
+        head: &Commit,
+        key: &StateKey,
+    ) -> Result<Option<Stored>, StoreError> {
+        let Some(blob) = self.blob_at(head, key).await? else {
+            return Ok(None);
+        };
+        let document = self.clone.blob(blob).await?;
+        let failed = |source| StoreError::Seal {
+            key: key.clone(),
+            source,
+        };
+        let sealed = seal::is_sealed(&document).map_err(failed)?;
+        let state = if sealed {
+            seal::open(&document).await.map_err(failed)?
+        } else {
+            document
+        };
+        Ok(Some(Stored {
+            state,
+            sealed,
+            blob,
+        }))
+    }
+
+    async fn blob_at(&mut self, head: &Commit, key: &StateKey) -> Result<Option<Oid>, StoreError> {
+        let not_a_file = || StoreError::NotAFile { key: key.clone() };
+        match self.clone.find(head, key.as_str()).await? {
+            Found::Entry(entry) if matches!(entry.kind, Kind::File { .. }) => Ok(Some(entry.id)),
+            Found::Entry(_) | Found::NotAFolder(_) => Err(not_a_file()),
+            Found::Nothing => Ok(None),
+            Found::OtherCase(other) => Err(StoreError::OtherCase {
                 key: key.clone(),
                 other,
-            });
+            }),
         }
-    };
-    if !matches!(entry.kind, Kind::File { .. }) {
-        return Err(StoreError::NotAFile { key: key.clone() });
     }
-    let document = clone.blob(entry.id).await?;
-    let failed = |source| StoreError::Seal {
-        key: key.clone(),
-        source,
-    };
-    if !seal::is_sealed(&document).map_err(failed)? {
-        return Ok(Some(document));
+
+    async fn sealed(&mut self, key: &StateKey, state: &[u8]) -> Result<Sealed, StoreError> {
+        let Some(recipients) = &self.recipients else {
+            return Ok(Sealed {
+                document: state.to_vec(),
+                opened: state.to_vec(),
+                changed: Vec::new(),
+            });
+        };
+        let sealed = seal::seal(state, recipients, &self.folder).await;
+        sealed.map_err(|source| StoreError::Seal {
+            key: key.clone(),
+            source,
+        })
     }
-    seal::open(&document).await.map(Some).map_err(failed)
+
+    /// Writes `state` to `key` in one commit, if `may_follow` says so of what is kept there. The same content again is
+    /// nothing to write.
+    pub async fn write(
+        &mut self,
+        key: &StateKey,
+        state: &[u8],
+        message: &str,
+        may_follow: impl Fn(Option<&Stored>) -> Result<(), Refusal>,
+    ) -> Result<Written, StoreError> {
+        let sealed = self.sealed(key, state).await?;
+        let blob = self.clone.keep_blob(&sealed.document)?;
+        let written = Written {
+            changed: sealed.changed,
+        };
+        let mut judged: Option<Option<Oid>> = None;
+        let mut attempts = Attempts::default();
+        loop {
+            let round = async {
+                let head = self.base(attempts.fresh).await?;
+                let there = self.blob_at(&head, key).await?;
+                if there == Some(blob) {
+                    return Ok(Round::Done);
+                }
+                if judged != Some(there) {
+                    let stored = self.stored(&head, key).await?;
+                    if let Some(stored) = &stored {
+                        if says_the_same(&stored.state, &sealed.opened) {
+                            return Ok(Round::Done);
+                        }
+                        if stored.sealed && self.recipients.is_none() {
+                            return Err(StoreError::WouldUnseal { key: key.clone() });
+                        }
+                    }
+                    may_follow(stored.as_ref()).map_err(|source| StoreError::Refused {
+                        key: key.clone(),
+                        source,
+                    })?;
+                    judged = Some(there);
+                }
+                self.put(&head, key, Change::Put(blob), message).await
+            };
+            match round.await {
+                Ok(Round::Done) => return Ok(written),
+                other => attempts.after(other, key).await?,
+            }
+        }
+    }
+
+    /// Removes the state at `key`, and nothing else, in one commit. Whether there was one.
+    pub async fn remove(&mut self, key: &StateKey, message: &str) -> Result<bool, StoreError> {
+        let mut attempts = Attempts::default();
+        let mut was_there = false;
+        loop {
+            let round = async {
+                let head = self.base(attempts.fresh).await?;
+                if self.blob_at(&head, key).await?.is_none() {
+                    return Ok(Round::Done);
+                }
+                was_there = true;
+                self.put(&head, key, Change::Remove, message).await
+            };
+            match round.await {
+                Ok(Round::Done) => return Ok(was_there),
+                other => attempts.after(other, key).await?,
+            }
+        }
+    }
+
+    /// Keeps `state` beside the branch, as `rescue/<key>/<serial>`: what could not be written and must not be lost. The
+    /// branch that holds it now.
+    pub async fn rescue(
+        &mut self,
+        key: &StateKey,
+        state: &[u8],
+        serial: u64,
+        message: &str,
+    ) -> Result<String, StoreError> {
+        let document = self.as_kept(key, state).await?;
+        let blob = self.clone.keep_blob(&document)?;
+        let tree = self
+            .clone
+            .tree_with(None, key.as_str(), Change::Put(blob))
+            .await?;
+        let commit = self.clone.make_commit(tree, None, message, &self.author)?;
+        for attempt in 1..=FAILURES {
+            let branch = match attempt {
+                1 => format!("rescue/{key}/{serial}"),
+                // Another run's rescue of the same serial stands there, and stays.
+                _ => format!("rescue/{key}/{serial}-{attempt}"),
+            };
+            let reference = format!("refs/heads/{branch}");
+            match self.clone.push(&reference, None, &commit).await? {
+                Pushed::Done => return Ok(branch),
+                Pushed::Moved(_) => {}
+            }
+        }
+        Err(StoreError::Contended { key: key.clone() })
+    }
+
+    /// The document as it would be kept: sealed where states are sealed.
+    pub async fn as_kept(&mut self, key: &StateKey, state: &[u8]) -> Result<Vec<u8>, StoreError> {
+        Ok(self.sealed(key, state).await?.document)
+    }
+
+    /// Whether states are sealed when they are written.
+    pub fn seals(&self) -> bool {
+        self.recipients.is_some()
+    }
+
+    /// What a write builds on: the head as last seen, which the push checks, or what is there now.
+    async fn base(&mut self, fresh: bool) -> Result<Commit, StoreError> {
+        match self.known.clone() {
+            Some(known) if !fresh => Ok(known),
+            _ => self.head().await,
+        }
+    }
+
+    async fn put(
+        &mut self,
+        head: &Commit,
+        key: &StateKey,
+        change: Change,
+        message: &str,
+    ) -> Result<Round, StoreError> {
+        let tree = self
+            .clone
+            .tree_with(Some(head), key.as_str(), change)
+            .await?;
+        let commit = self
+            .clone
+            .make_commit(tree, Some(head), message, &self.author)?;
+        let reference = format!("refs/heads/{}", self.branch);
+        match self
+            .clone
+            .push(&reference, Some(&head.sha), &commit)
+            .await?
+        {
+            Pushed::Done => {
+                self.known = Some(commit);
+                Ok(Round::Done)
+            }
+            Pushed::Moved(_) => Ok(Round::Moved),
+        }
+    }
+}
+
+/// How one attempt at a write ended.
+enum Round {
+    /// It is there.
+    Done,
+    /// The branch was no longer as it was read.
+    Moved,
+}
+
+/// How often a write may still be tried.
+#[derive(Default)]
+struct Attempts {
+    races: u32,
+    failures: u32,
+    /// Whether the branch must be read again.
+    fresh: bool,
+}
+
+impl Attempts {
+    /// Waits before the next attempt, or ends with the error of this one.
+    async fn after(
+        &mut self,
+        round: Result<Round, StoreError>,
+        key: &StateKey,
+    ) -> Result<(), StoreError> {
+        self.fresh = true;
+        match round {
+            Ok(_) => {
+                self.races += 1;
+                if self.races > RACES {
+                    return Err(StoreError::Contended { key: key.clone() });
+                }
+                // Several writers that lost to the same one must not meet again all at once.
+                let most = 20 * u64::from(self.races.min(10));
+                tokio::time::sleep(Duration::from_millis(random_below(most))).await;
+            }
+            Err(error @ StoreError::Git(GitError::Failed { .. } | GitError::Child { .. })) => {
+                self.failures += 1;
+                if self.failures > FAILURES {
+                    return Err(error);
+                }
+                tracing::debug!(%error, "the write is tried again");
+                tokio::time::sleep(Duration::from_millis(250 << self.failures)).await;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+fn random_below(most: u64) -> u64 {
+    let mut bytes = [0_u8; 8];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    match filled {
+        Ok(_) => u64::from_le_bytes(bytes) % most.max(1),
+        Err(_) => most,
+    }
+}
+
+/// Whether two states say the same; those that are no JSON must be the same bytes.
+fn says_the_same(one: &[u8], other: &[u8]) -> bool {
+    if one == other {
+        return true;
+    }
+    match (serde_json::from_slice(one), serde_json::from_slice(other)) {
+        (Ok(one), Ok(other)) => same::same(&one, &other),
+        _ => false,
+    }
 }

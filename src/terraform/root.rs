@@ -181,20 +181,57 @@ impl Root {
         }
     }
 
+    /// A folder without configuration, in which only the state is worked on.
+    pub fn without_files(folder: &Path, flavour: Flavour) -> Root {
+        Root {
+            folder: folder.to_owned(),
+            files: BTreeSet::new(),
+            has_lock_file: false,
+            flavour,
+        }
+    }
+
     /// Writes the file that points Terraform to our state backend (its address comes from the environment).
     /// Override files apply in the order of their names and the last one wins, so ours sorts after every other.
     pub fn write_override(&self) -> Result<(), RootError> {
+        let path = self.override_path();
+        let text = "terraform {\n  backend \"http\" {}\n}\n";
+        std::fs::write(&path, text).map_err(|source| RootError::Override { path, source })
+    }
+
+    /// The same for a folder that is not ours: the file goes when what is returned is dropped.
+    pub fn override_file(&self) -> Result<OverrideFile, RootError> {
+        self.write_override()?;
+        Ok(OverrideFile {
+            path: self.override_path(),
+        })
+    }
+
+    fn override_path(&self) -> PathBuf {
         let extension = match self.flavour {
             Flavour::Terraform => "tf",
             Flavour::OpenTofu => "tofu",
         };
         let mut name = "~stagewright_override".to_owned();
-        while self.files.iter().any(|file| *file >= name) {
+        let others = |file: &&String| !file.starts_with("~stagewright_override.");
+        while self.files.iter().filter(others).any(|file| *file >= name) {
             name.insert(0, char::MAX);
         }
-        let path = self.folder.join(format!("{name}.{extension}"));
-        let text = "terraform {\n  backend \"http\" {}\n}\n";
-        std::fs::write(&path, text).map_err(|source| RootError::Override { path, source })
+        self.folder.join(format!("{name}.{extension}"))
+    }
+}
+
+/// Our file in somebody else's folder.
+#[derive(Debug)]
+pub struct OverrideFile {
+    path: PathBuf,
+}
+
+impl Drop for OverrideFile {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::warn!(%error, file = %self.path.display(), "the override file stays");
+        }
     }
 }
 
@@ -299,6 +336,12 @@ fn words_for(block: &Block) -> Option<String> {
         "cloud" => Some("a cloud block".to_owned()),
         "backend" => {
             let kind = block.labels.first().map_or("?", |label| label.as_str());
+            // Without an address it is the one that our override leads to: so terraform-backend-git's roots declare it.
+            let leads =
+                |attribute: &hcl_edit::structure::Attribute| attribute.key.ends_with("address");
+            if kind == "http" && !block.body.attributes().any(leads) {
+                return None;
+            }
             Some(format!("backend \"{kind}\""))
         }
         _ => None,

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
-use std::io;
+use std::io::{self, IsTerminal};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -86,6 +87,9 @@ impl Terraform {
         let mut timed_out = false;
         let deadline = tokio::time::sleep(bound);
         tokio::pin!(deadline);
+        let end_of_group = child::end_group(group, grace);
+        tokio::pin!(end_of_group);
+        let mut group_ended = false;
         loop {
             tokio::select! {
                 read = output.read(&mut buffer) => match read.map_err(pipe_failed)? {
@@ -94,9 +98,17 @@ impl Terraform {
                 },
                 status = child.wait(), if ended.is_none() => {
                     ended = Some(status.map_err(pipe_failed)?);
-                    // What it started may hold the pipe open for ever; Terraform itself waits for its providers.
-                    child::kill_strays(group);
-                    // And what has left its group is not waited for.
+                    if stopped.is_none() && !timed_out {
+                        // What it started may hold the pipe open for ever; Terraform itself waits for its providers.
+                        child::kill_strays(group);
+                        group_ended = true;
+                        // And what has left its group is not waited for.
+                        deadline.as_mut().reset(tokio::time::Instant::now() + child::LINGER);
+                    }
+                }
+                // A wrapper that does not pass the signal on ends before the Terraform that it started.
+                () = &mut end_of_group, if ended.is_some() && !group_ended => {
+                    group_ended = true;
                     deadline.as_mut().reset(tokio::time::Instant::now() + child::LINGER);
                 }
                 signal = stop.next(), if stopped.is_none() && ended.is_none() => {
@@ -104,7 +116,7 @@ impl Terraform {
                     child::terminate(&child);
                     deadline.as_mut().reset(tokio::time::Instant::now() + grace);
                 }
-                () = &mut deadline => {
+                () = &mut deadline, if ended.is_none() || group_ended => {
                     if ended.is_some() {
                         break;
                     }
@@ -134,6 +146,56 @@ impl Terraform {
         } else {
             Err(TerraformError::Failed { verb, end })
         }
+    }
+
+    /// Runs it with our own standard input, output and error, for as long as it takes. The first stop signal is passed on as
+    /// one TERM; it then has `grace` to stop, and is killed after that. Its exit code; 128 and the signal when one ended it.
+    pub async fn run_attached(
+        &self,
+        workdir: &Workdir,
+        arguments: &[OsString],
+        grace: Duration,
+        stop: &mut Stop,
+    ) -> Result<u8, TerraformError> {
+        let verb = verb(arguments);
+        let failed = |source| {
+            child_error(
+                &verb,
+                ChildError::Start {
+                    program: self.program.display().to_string(),
+                    source,
+                },
+            )
+        };
+        let mut command = self.command(workdir, arguments);
+        command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        // In a process group of its own it may not read from a terminal.
+        if !io::stdin().is_terminal() {
+            command.stdin(Stdio::inherit());
+        }
+        let mut child = command.spawn().map_err(failed)?;
+        let group = child.id();
+        let status = tokio::select! {
+            status = child.wait() => status.map_err(failed)?,
+            signal = stop.next() => {
+                child::terminate(&child);
+                let ended = tokio::time::timeout(grace, child.wait()).await;
+                let status = match ended {
+                    Ok(status) => status.map_err(failed)?,
+                    Err(_elapsed) => {
+                        child::kill(&child);
+                        child.wait().await.map_err(failed)?
+                    }
+                };
+                child::end_group(group, grace).await;
+                let end = child::end_in_words(status);
+                return Err(TerraformError::Stopped { signal, verb, end });
+            }
+        };
+        child::kill_strays(group);
+        let signal = || status.signal().map(|signal| 128 + signal);
+        let code = status.code().or_else(signal).unwrap_or(1);
+        Ok(u8::try_from(code).unwrap_or(1))
     }
 
     /// Runs it and takes what it prints on standard output.

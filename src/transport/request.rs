@@ -24,18 +24,28 @@ pub const PROTECT: &str = "STAGEWRIGHT_PROTECT";
 pub const MASK: &str = "STAGEWRIGHT_MASK";
 /// Where the termination summary is written; `/dev/termination-log` when unset and there.
 pub const TERMINATION_FILE: &str = "STAGEWRIGHT_TERMINATION_FILE";
+/// Who writes the states' commits, as `Name <address>`; `argocd-hook <argocd-hook@HOST>` when unset.
+pub const STATE_AUTHOR: &str = "STAGEWRIGHT_STATE_AUTHOR";
+/// The build that asked for this run.
+pub const BUILD_URL: &str = "STAGEWRIGHT_BUILD_URL";
+/// The UID of the Job whose pod this is; a pod does not know it by itself.
+pub const JOB_UID: &str = "STAGEWRIGHT_JOB_UID";
+/// The pod's name; the host's name when unset.
+pub const POD_NAME: &str = "STAGEWRIGHT_POD_NAME";
+/// The pod's namespace; that of its service account when unset.
+pub const POD_NAMESPACE: &str = "STAGEWRIGHT_POD_NAMESPACE";
 /// The process that presync must not outlive; set by the local runner.
 pub const PARENT: &str = "STAGEWRIGHT_PARENT";
 
 /// How long a launched plan may take in all, and each run of Terraform in it.
 pub const DEADLINE: Duration = Duration::from_secs(1800);
 
-/// A plan of one stage at one commit.
+/// What `presync plan` and `presync apply` are for: one stage at one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanRequest {
+pub struct StageRequest {
     /// The deploy repository, as presync can reach it.
     pub url: RepoUrl,
-    /// The commit to plan.
+    /// The commit.
     pub revision: CommitSha,
     /// The stage.
     pub stage: StageName,
@@ -45,9 +55,9 @@ pub struct PlanRequest {
     pub path: Option<AppPath>,
 }
 
-impl PlanRequest {
-    /// presync's arguments: `plan URL SHA STAGE NAMESPACE [PATH]`.
-    pub fn arguments(&self) -> Vec<String> {
+impl StageRequest {
+    /// presync's arguments for a plan: `plan URL SHA STAGE NAMESPACE [PATH]`.
+    pub fn plan_arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             "plan".to_owned(),
             self.url.to_string(),

@@ -1,0 +1,162 @@
+//! `presync apply`: what Argo CD's PreSync hook runs. The plan is shown, and that very plan is applied, under the state's
+//! lock.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::protect;
+use crate::stop::Stop;
+use crate::terraform::protected;
+use crate::terraform::root::Root;
+use crate::terraform::{GRACE, Terraform, Workdir};
+use crate::transport::request::StageRequest;
+
+use super::PresyncError;
+use super::environment::Environment;
+use super::held::Held;
+use super::log::Log;
+use super::prepare::{self, Prepared};
+use super::provenance::provenance;
+use super::source::Source;
+
+/// How long an apply may take; a hook's own deadline is usually shorter.
+pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// Applies the stage at the commit, and writes the log.
+pub async fn run(
+    request: &StageRequest,
+    environment: &Environment,
+    log: &mut Log,
+    stop: &mut Stop,
+) -> Result<(), PresyncError> {
+    let recipients = environment.recipients()?;
+    let read = async {
+        let mut prepared = prepare::prepare(request, environment, recipients, log).await?;
+        // Before anything is changed: what is applied must be kept, too.
+        prepared.store.check_seal(&prepared.key).await?;
+        Ok::<_, PresyncError>(prepared)
+    };
+    let Prepared {
+        scratch,
+        terraform,
+        source,
+        root,
+        key,
+        store,
+    } = tokio::select! {
+        read = read => read?,
+        signal = stop.next() => return Err(PresyncError::Stopped(signal)),
+    };
+    let provenance = provenance(Some(request.revision.clone()));
+    // Not given up half-way: a lock that was taken would stay.
+    let mut held = Held::take(store, key, "apply", provenance, log).await?;
+    let run = UnderLock {
+        request,
+        environment,
+        terraform,
+        source,
+        root,
+        plan: scratch.path().join("plan"),
+    };
+    let applied = run.apply(&mut held, log, stop).await;
+    let ended = held.end(log).await;
+    let (count, serial) = match (applied, ended) {
+        (Ok(count), Ok(serial)) => (count, serial),
+        (Err(error), Ok(_)) => return Err(error),
+        (Ok(_), Err(ended)) => return Err(ended),
+        // Where the state is, is what counts then.
+        (Err(error), Err(ended)) => {
+            log.say(crate::report::one_line(&error));
+            return Err(ended);
+        }
+    };
+    match serial {
+        Some(serial) => log.say(format_args!(
+            "applied {count} change(s), the state is saved at serial {serial}"
+        )),
+        None => log.say(format_args!(
+            "applied {count} change(s), the state is as it was"
+        )),
+    }
+    Ok(())
+}
+
+/// What is done while the state is locked.
+struct UnderLock<'a> {
+    request: &'a StageRequest,
+    environment: &'a Environment,
+    terraform: Terraform,
+    source: Source,
+    root: Root,
+    /// The file of the plan.
+    plan: PathBuf,
+}
+
+impl UnderLock<'_> {
+    /// Plans and applies that plan. The number of changes.
+    async fn apply(
+        &self,
+        held: &mut Held,
+        log: &mut Log,
+        stop: &mut Stop,
+    ) -> Result<usize, PresyncError> {
+        let UnderLock {
+            request,
+            environment,
+            terraform,
+            source,
+            root,
+            plan,
+        } = self;
+        let key = held.key().clone();
+        {
+            let mut session = held.session().lock().await;
+            let store = session.store_mut();
+            tokio::select! {
+                read = prepare::read_state(store, &key, terraform, environment, log) => read?,
+                signal = stop.next() => return Err(PresyncError::Stopped(signal)),
+            };
+        }
+        let backend = held.serve().await?;
+        log.mask(vec![backend.password().to_owned()]);
+        let (stage, namespace) = (&request.stage, &request.namespace);
+        let variables = backend.variables();
+        let workdir = prepare::workdir(source, root, stage, namespace, variables, log)?;
+        prepare::init(terraform, &workdir, root, log, stop).await?;
+        held.say_lines(log);
+        log.say(format_args!(
+            "planning against {key}: what is planned is then applied"
+        ));
+        let mut changes =
+            prepare::plan_to_file(terraform, &workdir, &source.tfvars, plan, log, stop).await?;
+        held.say_lines(log);
+        let stopped = protected::judge(&mut changes, &environment.protect, &source.allowed);
+        prepare::say_changes(&changes, log);
+        protect::Refused::unless_none(stopped)?;
+        let applied = apply(terraform, &workdir, plan, log, stop).await;
+        held.say_lines(log);
+        applied?;
+        Ok(changes.resources.len())
+    }
+}
+
+async fn apply(
+    terraform: &Terraform,
+    workdir: &Workdir,
+    plan: &Path,
+    log: &mut Log,
+    stop: &mut Stop,
+) -> Result<(), PresyncError> {
+    let mut arguments: Vec<OsString> = ["apply", "-input=false", "-no-color"]
+        .map(OsString::from)
+        .into();
+    arguments.push(plan.into());
+    let applied = terraform
+        .run(workdir, &arguments, LONGEST, GRACE, stop, |piece| {
+            log.child(piece);
+        })
+        .await;
+    log.end_child();
+    Ok(applied?)
+}

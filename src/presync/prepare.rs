@@ -1,0 +1,301 @@
+//! What `plan` and `apply` have in common: the sources at the commit, the state's place, Terraform made ready on the
+//! stage's state, and a plan in a file.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::git::Remote;
+use crate::names::{Namespace, StageName, StateKey};
+use crate::scratch::Scratch;
+use crate::state_backend::recipients::Recipients;
+use crate::state_backend::store::{Store, Stored};
+use crate::stop::Stop;
+use crate::terraform::changes::Changes;
+use crate::terraform::root::Root;
+use crate::terraform::state::{StateError, StateHead};
+use crate::terraform::{Terraform, Workdir, lock_plugin_cache};
+use crate::transport::request::{DEADLINE, StageRequest};
+
+use super::PresyncError;
+use super::environment::Environment;
+use super::log::Log;
+use super::source::{self, Source, Wanted};
+
+/// How long a stopped init or plan may take to end. Unlike an apply it has no state to save and no lock to give back, and
+/// a refresh may wait for an unreachable service for ever.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Everything that is read before the state is.
+pub struct Prepared {
+    /// The run's private folder.
+    pub scratch: Scratch,
+    /// The program.
+    pub terraform: Terraform,
+    /// The sources on disk.
+    pub source: Source,
+    /// The root module.
+    pub root: Root,
+    /// Where the state is kept.
+    pub key: StateKey,
+    /// The states; nothing of them has been read.
+    pub store: Store,
+}
+
+/// Finds Terraform, fetches the sources and looks at the root.
+pub async fn prepare(
+    request: &StageRequest,
+    environment: &Environment,
+    recipients: Option<Recipients>,
+    log: &mut Log,
+) -> Result<Prepared, PresyncError> {
+    let terraform = Terraform::find(environment.terraform.as_deref()).await?;
+    log.say(format_args!(
+        "{} at {}",
+        name_of(&terraform),
+        terraform.program().display()
+    ));
+    let scratch = Scratch::new()?;
+    let credentials = environment.credentials()?;
+    let repo = request.url.repo_name().map_err(PresyncError::RepoName)?;
+    let layout = &environment.layout;
+    let path = request.path.as_ref();
+    let prefix = &environment.state_prefix;
+    let key = layout.state_key(prefix, &repo, path, &request.stage)?;
+
+    let deploy = Remote::new(request.url.clone(), credentials.clone());
+    let wanted = Wanted {
+        repo: &repo,
+        path,
+        stage: &request.stage,
+    };
+    let source = source::fetch(
+        &deploy,
+        &request.revision,
+        wanted,
+        layout,
+        &scratch.path().join("deploy.git"),
+        &scratch.path().join("clone"),
+    )
+    .await?;
+    for left_out in &source.left_out {
+        log.say(left_out);
+    }
+    let root = Root::open(
+        &source.root.join(&source.terraform),
+        &source.terraform,
+        key.as_str(),
+        terraform.flavour(),
+    )?;
+    log.say(variables_line(&source));
+    let states = Remote::new(environment.state_url.clone(), credentials);
+    let store = Store::open(
+        &states,
+        &environment.state_branch,
+        &scratch.path().join("state.git"),
+        environment.author.clone(),
+        recipients,
+    )?;
+    Ok(Prepared {
+        scratch,
+        terraform,
+        source,
+        root,
+        key,
+        store,
+    })
+}
+
+/// Reads the stage's state, and refuses one that this Terraform must not work on.
+pub async fn read_state(
+    store: &mut Store,
+    key: &StateKey,
+    terraform: &Terraform,
+    environment: &Environment,
+    log: &mut Log,
+) -> Result<Option<(Stored, StateHead)>, PresyncError> {
+    log.state_backend(format_args!(
+        "Getting state from {}//{key}",
+        environment.state_url
+    ));
+    let unusable = |source: StateError| PresyncError::State {
+        key: key.to_string(),
+        source,
+    };
+    let Some(stored) = store.read(key).await? else {
+        log.say(format_args!(
+            "the backend holds no state at {key}: everything is planned anew"
+        ));
+        return Ok(None);
+    };
+    let head = StateHead::read(&stored.state).map_err(unusable)?;
+    head.not_newer_than(terraform.version(), &name_of(terraform))
+        .map_err(unusable)?;
+    Ok(Some((stored, head)))
+}
+
+/// The root's folder with the file that points Terraform to our backend, which `variables` lead to.
+pub fn workdir(
+    source: &Source,
+    root: &Root,
+    stage: &StageName,
+    namespace: &Namespace,
+    mut variables: Vec<(String, OsString)>,
+    log: &mut Log,
+) -> Result<Workdir, PresyncError> {
+    if root.remove_data_folder()? {
+        let folder = &source.terraform;
+        log.say(format_args!(
+            "{folder}/.terraform is in the commit and is not used: Terraform makes its own"
+        ));
+    }
+    root.write_override()?;
+    variables.push(("TF_VAR_stage".to_owned(), stage.as_str().into()));
+    variables.push(("TF_VAR_namespace".to_owned(), namespace.as_str().into()));
+    Ok(Workdir {
+        folder: source.root.join(&source.terraform),
+        variables,
+    })
+}
+
+/// Which variable files Terraform gets, as paths in the clone.
+fn variables_line(source: &Source) -> String {
+    let files = source.tfvars.iter().map(|file| {
+        let inside = file.strip_prefix(&source.root).unwrap_or(file);
+        inside.display().to_string()
+    });
+    let files: Vec<String> = files.collect();
+    if files.is_empty() {
+        let pattern = &source.tfvars_pattern;
+        return format!(
+            "no variables: no file of {}/ matches {pattern}",
+            source.config
+        );
+    }
+    format!("variables from {}", files.join(", "))
+}
+
+/// `terraform init`, after which the backend in force is ours.
+pub async fn init(
+    terraform: &Terraform,
+    workdir: &Workdir,
+    root: &Root,
+    log: &mut Log,
+    stop: &mut Stop,
+) -> Result<(), PresyncError> {
+    let mut arguments: Vec<OsString> = ["init", "-input=false", "-no-color"]
+        .map(OsString::from)
+        .into();
+    if root.has_lock_file() {
+        arguments.push("-lockfile=readonly".into());
+    }
+    let cache = tokio::select! {
+        lock = lock_plugin_cache() => lock?,
+        signal = stop.next() => return Err(PresyncError::Stopped(signal)),
+    };
+    let initialised = terraform
+        .run(workdir, &arguments, DEADLINE, GRACE, stop, |piece| {
+            log.child(piece);
+        })
+        .await;
+    drop(cache);
+    log.end_child();
+    initialised?;
+    backend_in_force(&workdir.folder)
+}
+
+/// `terraform plan` to `file`, and what it would change. Whoever needs the lock holds it already.
+pub async fn plan_to_file(
+    terraform: &Terraform,
+    workdir: &Workdir,
+    tfvars: &[PathBuf],
+    file: &Path,
+    log: &mut Log,
+    stop: &mut Stop,
+) -> Result<Changes, PresyncError> {
+    let mut arguments: Vec<OsString> = ["plan", "-input=false", "-no-color", "-lock=false"]
+        .map(OsString::from)
+        .into();
+    arguments.push(option("-out=", file));
+    arguments.extend(tfvars.iter().map(|file| option("-var-file=", file)));
+    let planned = terraform
+        .run(workdir, &arguments, DEADLINE, GRACE, stop, |piece| {
+            log.child(piece);
+        })
+        .await;
+    log.end_child();
+    planned?;
+    let show = ["show".into(), "-json".into(), file.into()];
+    let json = tokio::select! {
+        json = terraform.read(workdir, &show) => json?,
+        signal = stop.next() => return Err(PresyncError::Stopped(signal)),
+    };
+    Ok(Changes::read(&json)?)
+}
+
+/// Reads back which backend init settled on: whatever a file of the root said, it must be ours.
+pub fn backend_in_force(folder: &Path) -> Result<(), PresyncError> {
+    #[derive(serde::Deserialize)]
+    struct Settled {
+        backend: Option<Backend>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Backend {
+        #[serde(rename = "type")]
+        kind: String,
+        config: Config,
+    }
+    /// An address in the configuration would go before the one in the environment.
+    #[derive(serde::Deserialize)]
+    struct Config {
+        address: Option<String>,
+    }
+    let settled = std::fs::read(folder.join(".terraform/terraform.tfstate"))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Settled>(&bytes).ok())
+        .and_then(|settled| settled.backend);
+    let found = match settled {
+        Some(Backend { kind, config }) if kind == "http" => match config.address {
+            None => return Ok(()),
+            Some(_) => "another HTTP backend".to_owned(),
+        },
+        Some(Backend { kind, .. }) => format!("the backend {kind:?}"),
+        None => "a local file".to_owned(),
+    };
+    Err(PresyncError::BackendInForce { found })
+}
+
+/// The lines of a plan's changes.
+pub fn say_changes(changes: &Changes, log: &mut Log) {
+    let count = changes.resources.len();
+    if count > 0 {
+        log.say(format_args!("the plan carries {count} change(s):"));
+        for change in &changes.resources {
+            log.say(change);
+        }
+    } else if !changes.outputs.is_empty() {
+        let count = changes.outputs.len();
+        log.say(format_args!(
+            "the plan carries no changes to resources and {count} to outputs:"
+        ));
+        for change in &changes.outputs {
+            log.say(change);
+        }
+    } else {
+        log.say("the plan carries no changes");
+    }
+    for gone in &changes.gone {
+        log.say(gone);
+    }
+}
+
+/// The program with its version.
+pub fn name_of(terraform: &Terraform) -> String {
+    format!("{} {}", terraform.flavour(), terraform.version())
+}
+
+fn option(name: &str, file: &Path) -> OsString {
+    let mut option = OsString::from(name);
+    option.push(file);
+    option
+}

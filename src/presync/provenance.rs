@@ -1,0 +1,87 @@
+//! Who this run is, as the state repository's commits and locks say it.
+
+use std::path::Path;
+
+use crate::git::write::Author;
+use crate::names::CommitSha;
+use crate::state_backend::session::Provenance;
+use crate::transport::request::{BUILD_URL, JOB_UID, POD_NAME, POD_NAMESPACE, STATE_AUTHOR};
+
+use super::environment::{EnvironmentError, variable};
+
+/// Where Kubernetes tells a pod its namespace
+/// (<https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/>).
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// The author that the variable names, as `Name <address>`; else the hook's own, at this pod or host.
+pub fn author() -> Result<Author, EnvironmentError> {
+    match variable(STATE_AUTHOR) {
+        None => Ok(Author {
+            name: "argocd-hook".to_owned(),
+            email: format!("argocd-hook@{}", host()),
+        }),
+        Some(text) => parse_author(&text).ok_or(EnvironmentError::Author { value: text }),
+    }
+}
+
+fn parse_author(text: &str) -> Option<Author> {
+    let (name, rest) = text.trim().split_once('<')?;
+    let (name, email) = (name.trim(), rest.strip_suffix('>')?.trim());
+    let plain = |text: &str| {
+        !text.is_empty() && !text.contains(['<', '>']) && !text.chars().any(char::is_control)
+    };
+    (plain(name) && plain(email) && !email.contains(' ')).then(|| Author {
+        name: name.to_owned(),
+        email: email.to_owned(),
+    })
+}
+
+/// What is known of this run; `deploy_commit` is what it applies.
+pub fn provenance(deploy_commit: Option<CommitSha>) -> Provenance {
+    let in_a_pod = variable("KUBERNETES_SERVICE_HOST").is_some();
+    let namespace = variable(POD_NAMESPACE).or_else(|| {
+        let namespace = std::fs::read_to_string(Path::new(NAMESPACE_FILE)).ok()?;
+        Some(namespace.trim().to_owned())
+    });
+    let pod = variable(POD_NAME).or_else(|| in_a_pod.then(host));
+    Provenance {
+        deploy_commit,
+        build: variable(BUILD_URL),
+        pod: pod.map(|pod| match namespace {
+            Some(namespace) => format!("{namespace}/{pod}"),
+            None => pod,
+        }),
+        job: variable(JOB_UID),
+    }
+}
+
+/// The host's name, which in a pod is the pod's.
+pub fn host() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_author_is_a_name_and_an_address_in_angle_brackets() {
+        let author = parse_author("Argo CD hook <hook@example.org>").unwrap();
+        assert_eq!(
+            (author.name.as_str(), author.email.as_str()),
+            ("Argo CD hook", "hook@example.org")
+        );
+        for text in [
+            "",
+            "hook",
+            "<a@b>",
+            "hook <>",
+            "hook <a@b",
+            "a\nb <c@d>",
+            "a <b <c>>",
+        ] {
+            assert!(parse_author(text).is_none(), "{text}");
+        }
+    }
+}

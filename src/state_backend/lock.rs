@@ -1,0 +1,347 @@
+//! Locks: the branch `locks/<key>` with Terraform's lock document in `<key>.lock`, as terraform-backend-git keeps them.
+//! A lock is taken by making the branch where there is none, and given back by removing exactly the commit that was read.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::git::tree::{Commit, Extent, Found, Kind, PartialClone};
+use crate::git::write::{Author, Change, Pushed};
+use crate::git::{GitError, Remote};
+use crate::names::{BranchName, CommitSha, NameError, StateKey};
+
+/// How often a lock that vanishes while it is looked at is tried for again.
+const ATTEMPTS: u32 = 5;
+/// A lock document that is longer is none of Terraform's.
+const LONGEST: usize = 64 * 1024;
+
+/// What can go wrong with a lock.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// The state repository could not be read or written.
+    #[error("the locks of the state repository could not be read or changed")]
+    Git(#[from] GitError),
+    /// The key is no part of a branch's name.
+    #[error("no lock can have the name of {key}")]
+    Name {
+        /// The state's path.
+        key: StateKey,
+        /// Why.
+        #[source]
+        source: NameError,
+    },
+    /// The branch is there and holds no lock document.
+    #[error(
+        "the branch locks/{key} of the state repository holds no lock that can be read: look at it with git, and delete it when nobody works on this state"
+    )]
+    Unreadable {
+        /// The state's path.
+        key: StateKey,
+        /// What is wrong with the document, where there is one.
+        #[source]
+        source: Option<LockDocumentError>,
+    },
+    /// It came and went for as long as we tried.
+    #[error(
+        "the lock of {key} changed hands {ATTEMPTS} times while it was asked for: try again later"
+    )]
+    Contended {
+        /// The state's path.
+        key: StateKey,
+    },
+}
+
+/// Not a lock document.
+#[derive(Debug, thiserror::Error)]
+pub enum LockDocumentError {
+    /// Not JSON.
+    #[error("it is not a JSON object")]
+    NotJson(#[source] serde_json::Error),
+    /// No ID.
+    #[error("it has no ID of 1 to 200 printable characters")]
+    NoId,
+    /// Longer than a lock.
+    #[error("it is longer than {LONGEST} bytes")]
+    TooLong,
+}
+
+/// The ID of a lock: whoever takes it makes one up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockId(String);
+
+impl std::str::FromStr for LockId {
+    type Err = LockDocumentError;
+
+    fn from_str(text: &str) -> Result<LockId, LockDocumentError> {
+        let printable = |c: char| !c.is_control() && !c.is_whitespace();
+        if text.is_empty() || text.len() > 200 || !text.chars().all(printable) {
+            return Err(LockDocumentError::NoId);
+        }
+        Ok(LockId(text.to_owned()))
+    }
+}
+
+impl std::fmt::Display for LockId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Terraform's lock document
+/// (<https://github.com/hashicorp/terraform/blob/v1.11.4/internal/states/statemgr/locker.go>), kept as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    id: LockId,
+    document: Map<String, Value>,
+}
+
+impl Lock {
+    /// Reads a document.
+    pub fn parse(bytes: &[u8]) -> Result<Lock, LockDocumentError> {
+        if bytes.len() > LONGEST {
+            return Err(LockDocumentError::TooLong);
+        }
+        let document: Map<String, Value> =
+            serde_json::from_slice(bytes).map_err(LockDocumentError::NotJson)?;
+        let id = document.get("ID").and_then(Value::as_str);
+        let id = id.unwrap_or_default().parse()?;
+        Ok(Lock { id, document })
+    }
+
+    /// A lock of our own. `created` is a time as RFC 3339 has it.
+    pub fn new(id: LockId, operation: &str, who: &str, created: &str) -> Lock {
+        let members = [
+            ("ID", id.0.as_str()),
+            ("Operation", operation),
+            ("Info", ""),
+            ("Who", who),
+            ("Version", env!("CARGO_PKG_VERSION")),
+            ("Created", created),
+            ("Path", ""),
+        ];
+        let document = members
+            .map(|(name, value)| (name.to_owned(), Value::from(value)))
+            .into_iter()
+            .collect();
+        Lock { id, document }
+    }
+
+    /// The same lock that also says `info`, after what it says already.
+    pub fn with_info(mut self, info: &str) -> Lock {
+        let said = self.text("Info").trim().to_owned();
+        let both = match (said.is_empty(), info.is_empty()) {
+            (_, true) => said,
+            (true, false) => info.to_owned(),
+            (false, false) => format!("{said}; {info}"),
+        };
+        self.document.insert("Info".to_owned(), both.into());
+        self
+    }
+
+    /// Its ID.
+    pub fn id(&self) -> &LockId {
+        &self.id
+    }
+
+    /// A member that is text (`Who`, `Operation`, `Created`, `Info`); empty when it is absent or something else.
+    pub fn text(&self, member: &str) -> &str {
+        let value = self.document.get(member).and_then(Value::as_str);
+        value.unwrap_or_default()
+    }
+
+    /// As JSON, which is what Terraform wants to see of a lock in its way.
+    pub fn to_json(&self) -> String {
+        Value::Object(self.document.clone()).to_string()
+    }
+}
+
+/// A lock in the repository, and the commit by which it stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// What it says.
+    pub lock: Lock,
+    /// The head of its branch.
+    pub commit: CommitSha,
+}
+
+/// What came of asking for a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is ours, and stands so.
+    Ours(Standing),
+    /// This one stands already.
+    Others(Lock),
+}
+
+/// What came of giving a lock back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenBack {
+    /// It is gone.
+    Done,
+    /// There was none.
+    NotLocked,
+    /// Another one stands there, and still does.
+    Others(Lock),
+}
+
+fn branch_of(key: &StateKey) -> Result<BranchName, LockError> {
+    format!("locks/{key}")
+        .parse()
+        .map_err(|source| LockError::Name {
+            key: key.clone(),
+            source,
+        })
+}
+
+/// The lock of `key`, where one stands.
+pub async fn read(clone: &mut PartialClone, key: &StateKey) -> Result<Option<Standing>, LockError> {
+    let branch = branch_of(key)?;
+    if clone
+        .remote()
+        .reference(&format!("refs/heads/{branch}"))
+        .await?
+        .is_none()
+    {
+        return Ok(None);
+    }
+    let commit = match clone.head(&branch, Extent::TopTree).await {
+        Ok(commit) => commit,
+        // Given back between the two questions.
+        Err(GitError::NoBranch { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let lock = document(clone, key, &commit).await?;
+    Ok(Some(Standing {
+        lock,
+        commit: commit.sha,
+    }))
+}
+
+async fn document(
+    clone: &mut PartialClone,
+    key: &StateKey,
+    commit: &Commit,
+) -> Result<Lock, LockError> {
+    let unreadable = |source| LockError::Unreadable {
+        key: key.clone(),
+        source,
+    };
+    let file = format!("{key}.lock");
+    let Found::Entry(entry) = clone.find(commit, &file).await? else {
+        return Err(unreadable(None));
+    };
+    if !matches!(entry.kind, Kind::File { .. }) {
+        return Err(unreadable(None));
+    }
+    let bytes = clone.blob(entry.id).await?;
+    Lock::parse(&bytes).map_err(|source| unreadable(Some(source)))
+}
+
+/// Takes the lock of `key`. A lock of the same ID that stands already is ours: a request that was sent twice.
+pub async fn take(
+    clone: &mut PartialClone,
+    key: &StateKey,
+    lock: &Lock,
+    author: &Author,
+) -> Result<Taken, LockError> {
+    let branch = branch_of(key)?;
+    let blob = clone.keep_blob(lock.to_json().as_bytes())?;
+    let file = format!("{key}.lock");
+    let tree = clone.tree_with(None, &file, Change::Put(blob)).await?;
+    // Without a parent: whoever reads the lock needs nothing of the states' history.
+    let commit = clone.make_commit(tree, None, &format!("Lock {key}"), author)?;
+    for _ in 0..ATTEMPTS {
+        match clone
+            .push(&format!("refs/heads/{branch}"), None, &commit)
+            .await?
+        {
+            Pushed::Done => {
+                return Ok(Taken::Ours(Standing {
+                    lock: lock.clone(),
+                    commit: commit.sha,
+                }));
+            }
+            Pushed::Moved(_) => match read(clone, key).await? {
+                Some(standing) if standing.lock.id == lock.id => return Ok(Taken::Ours(standing)),
+                Some(standing) => return Ok(Taken::Others(standing.lock)),
+                None => {}
+            },
+        }
+    }
+    Err(LockError::Contended { key: key.clone() })
+}
+
+/// Gives back the lock of `key` with this ID, and no other. `standing` is where it stood when it was last seen, if it was.
+pub async fn give_back(
+    clone: &mut PartialClone,
+    key: &StateKey,
+    id: &LockId,
+    standing: Option<&Standing>,
+) -> Result<GivenBack, LockError> {
+    let branch = branch_of(key)?;
+    let mut seen = standing.cloned();
+    for _ in 0..ATTEMPTS {
+        let standing = match seen.take() {
+            Some(standing) => standing,
+            None => match read(clone, key).await? {
+                Some(standing) => standing,
+                None => return Ok(GivenBack::NotLocked),
+            },
+        };
+        if standing.lock.id != *id {
+            return Ok(GivenBack::Others(standing.lock));
+        }
+        match clone
+            .delete(&format!("refs/heads/{branch}"), &standing.commit)
+            .await?
+        {
+            Pushed::Done => return Ok(GivenBack::Done),
+            // Another hand was faster; what stands there now is looked at.
+            Pushed::Moved(_) => {}
+        }
+    }
+    Err(LockError::Contended { key: key.clone() })
+}
+
+/// The names of all states that are locked, as their lock branches have them.
+pub async fn names(remote: &Remote) -> Result<BTreeMap<String, CommitSha>, GitError> {
+    let heads = remote.heads_below("locks/").await?;
+    Ok(heads
+        .into_iter()
+        .filter_map(|(branch, sha)| Some((branch.strip_prefix("locks/")?.to_owned(), sha)))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_of_terraforms_is_kept_with_all_that_it_says() {
+        let text = r#"{"ID":"ab-1","Operation":"OperationTypeApply","Info":"","Who":"me@host","Version":"1.11.4","Created":"2026-01-02T03:04:05.678Z","Path":"","New":[1]}"#;
+        let lock = Lock::parse(text.as_bytes()).unwrap();
+        assert_eq!(lock.id().to_string(), "ab-1");
+        assert_eq!(lock.to_json(), text);
+        let lock = lock.with_info("pod: a/b");
+        assert_eq!(lock.text("Info"), "pod: a/b");
+        assert_eq!(
+            lock.with_info("build: c").text("Info"),
+            "pod: a/b; build: c"
+        );
+    }
+
+    #[test]
+    fn what_has_no_usable_id_is_no_lock() {
+        for text in [
+            "",
+            "[]",
+            "{}",
+            r#"{"ID":""}"#,
+            r#"{"ID":7}"#,
+            r#"{"ID":"a b"}"#,
+            "{\"ID\":\"a\\u001b\"}",
+        ] {
+            assert!(Lock::parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,562 @@
+//! What Terraform asks of its state backend during one run, answered: the rules of the protocol, without its wire.
+//!
+//! A state is written only under its lock, by whoever holds it; it may only follow on a state of the same lineage and a
+//! lower serial. What HTTP cannot say (`force-unlock` sends no ID, `push -force` leaves no mark) is permitted beforehand.
+
+use serde::Deserialize;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::git::GitError;
+use crate::names::{CommitSha, StateKey};
+
+use super::lock::{self, GivenBack, Lock, LockError, LockId, Standing, Taken};
+use super::store::{Refusal, Store, StoreError, Stored};
+
+/// What a run may do beyond the protocol.
+#[derive(Clone, Debug, Default)]
+pub struct Permits {
+    /// The lock with this ID may be given back by a request that names none, or another one.
+    pub unlock: Option<LockId>,
+    /// A state may be replaced by one of another lineage, or of a lower serial.
+    pub overwrite: bool,
+}
+
+/// For whom and why a run writes, as its commits and its lock say it. Whatever is unknown is left out.
+#[derive(Clone, Debug, Default)]
+pub struct Provenance {
+    /// The commit that is deployed.
+    pub deploy_commit: Option<CommitSha>,
+    /// The build that asked for it.
+    pub build: Option<String>,
+    /// The pod, with its namespace.
+    pub pod: Option<String>,
+    /// The Job's UID.
+    pub job: Option<String>,
+}
+
+impl Provenance {
+    /// What a lock says of its holder.
+    pub fn lock_info(&self) -> String {
+        let members = [
+            ("job", &self.job),
+            ("pod", &self.pod),
+            ("build", &self.build),
+        ];
+        let members = members
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("{name}: {}", value.as_ref()?)));
+        members.collect::<Vec<_>>().join(", ")
+    }
+
+    fn trailers(&self, position: &Position) -> String {
+        let serial = position.serial.to_string();
+        let commit = self.deploy_commit.as_ref().map(CommitSha::as_str);
+        let members = [
+            ("Lineage", Some(position.lineage.as_str())),
+            ("Serial", Some(serial.as_str())),
+            ("Deploy-Commit", commit),
+            ("Build", self.build.as_deref()),
+            ("Pod", self.pod.as_deref()),
+            ("Job", self.job.as_deref()),
+        ];
+        let one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
+        members
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, one_line(value?))))
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("{name}: {value}\n"))
+            .collect()
+    }
+}
+
+/// Who takes the lock.
+#[derive(Clone, Debug)]
+enum Holder {
+    /// Terraform, by LOCK and UNLOCK; what it holds now.
+    Client(Option<Standing>),
+    /// The run itself, for its whole life: Terraform gets no lock address.
+    Run(Standing),
+}
+
+/// What is answered to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Done.
+    Done,
+    /// The state.
+    State(Vec<u8>),
+    /// There is no state.
+    NoState,
+    /// This lock stands in the way.
+    Locked(Lock),
+    /// A write without a lock.
+    NotLocked(String),
+    /// The request itself is wrong.
+    Bad(String),
+    /// A rule forbids it; asking again changes nothing.
+    Refused(String),
+    /// It failed; asking again may help.
+    Failed(String),
+}
+
+/// Lineage and serial, of whatever has them: plain states, and those that OpenTofu encrypted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Position {
+    #[serde(default)]
+    lineage: String,
+    serial: u64,
+}
+
+impl Position {
+    fn read(state: &[u8]) -> Result<Position, serde_json::Error> {
+        // An array would do for the members in their order.
+        let document: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(state)?;
+        serde_json::from_value(document.into())
+    }
+}
+
+/// One run's state.
+pub struct Session {
+    store: Store,
+    key: StateKey,
+    holder: Holder,
+    given_back: Option<LockId>,
+    permits: Permits,
+    provenance: Provenance,
+    unsaved: Option<Unsaved>,
+    saved_serial: Option<u64>,
+    events: UnboundedSender<String>,
+}
+
+/// A state that Terraform handed over and that is not in its place.
+struct Unsaved {
+    state: Vec<u8>,
+    /// Whether a rule keeps it from there, which does not change by trying again.
+    refused: bool,
+}
+
+impl Session {
+    /// A session in which Terraform takes the lock and gives it back. Whatever is worth a line in the log goes to `events`.
+    pub fn new(
+        store: Store,
+        key: StateKey,
+        permits: Permits,
+        provenance: Provenance,
+        events: UnboundedSender<String>,
+    ) -> Session {
+        Session {
+            store,
+            key,
+            holder: Holder::Client(None),
+            given_back: None,
+            permits,
+            provenance,
+            unsaved: None,
+            saved_serial: None,
+            events,
+        }
+    }
+
+    /// Takes the lock for the run itself, until [`Session::release`].
+    pub async fn hold(&mut self, lock: Lock) -> Result<Taken, LockError> {
+        let lock = lock.with_info(&self.provenance.lock_info());
+        let taken = self.take(&lock).await?;
+        if let Taken::Ours(standing) = &taken {
+            self.holder = Holder::Run(standing.clone());
+        }
+        Ok(taken)
+    }
+
+    /// Gives back whatever lock is still held: the run's own, or one that a killed Terraform left behind.
+    pub async fn release(&mut self) -> Result<Option<GivenBack>, LockError> {
+        let held = match &self.holder {
+            Holder::Run(standing) | Holder::Client(Some(standing)) => standing.clone(),
+            Holder::Client(None) => return Ok(None),
+        };
+        let given_back = self.give_back(held.lock.id(), Some(&held)).await?;
+        self.holder = Holder::Client(None);
+        Ok(Some(given_back))
+    }
+
+    /// The lock that is held now.
+    pub fn held(&self) -> Option<&Lock> {
+        match &self.holder {
+            Holder::Run(standing) | Holder::Client(Some(standing)) => Some(&standing.lock),
+            Holder::Client(None) => None,
+        }
+    }
+
+    /// The last state that Terraform handed over and that could not be written.
+    pub fn unsaved(&self) -> Option<&[u8]> {
+        self.unsaved
+            .as_ref()
+            .map(|unsaved| unsaved.state.as_slice())
+    }
+
+    /// Whether there is such a state and trying again cannot help.
+    pub fn unsaved_for_good(&self) -> bool {
+        self.unsaved.as_ref().is_some_and(|unsaved| unsaved.refused)
+    }
+
+    /// The serial of the last state that was written.
+    pub fn saved_serial(&self) -> Option<u64> {
+        self.saved_serial
+    }
+
+    /// The store, for what is no request of Terraform's.
+    pub fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// Tries once more to write what could not be written. Whether everything is written now.
+    pub async fn save_unsaved(&mut self) -> bool {
+        match self.unsaved().map(<[u8]>::to_vec) {
+            None => true,
+            Some(state) => self.write(&state).await == Answer::Done,
+        }
+    }
+
+    /// Keeps what could not be written on a rescue branch, whose name is returned.
+    pub async fn rescue(&mut self) -> Result<Option<String>, StoreError> {
+        let Some(state) = self.unsaved().map(<[u8]>::to_vec) else {
+            return Ok(None);
+        };
+        let position = Position::read(&state).unwrap_or_default();
+        let message = format!(
+            "Rescue {}\n\nIt could not be written to its place.\n\n{}",
+            self.key,
+            self.provenance.trailers(&position)
+        );
+        let branch = self
+            .store
+            .rescue(&self.key, &state, position.serial, &message)
+            .await?;
+        self.unsaved = None;
+        Ok(Some(branch))
+    }
+
+    /// LOCK with Terraform's lock document.
+    pub async fn lock(&mut self, body: &[u8]) -> Answer {
+        let lock = match Lock::parse(body) {
+            Ok(lock) => lock,
+            Err(error) => return Answer::Bad(format!("not a lock: {error}")),
+        };
+        self.say(format!("Locking state in {}", self.key));
+        if let Holder::Run(standing) = &self.holder {
+            return Answer::Locked(standing.lock.clone());
+        }
+        let lock = lock.with_info(&self.provenance.lock_info());
+        match self.take(&lock).await {
+            Ok(Taken::Ours(standing)) => {
+                self.holder = Holder::Client(Some(standing));
+                Answer::Done
+            }
+            Ok(Taken::Others(other)) => {
+                self.say(format!("{} is locked: {}", self.key, describe(&other)));
+                Answer::Locked(other)
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    async fn take(&mut self, lock: &Lock) -> Result<Taken, LockError> {
+        let author = self.store.author().clone();
+        lock::take(self.store.clone_mut(), &self.key, lock, &author).await
+    }
+
+    /// UNLOCK; the ID stands in the query, or in the lock document of the body, or nowhere.
+    pub async fn unlock(&mut self, id: Option<&str>, body: &[u8]) -> Answer {
+        self.say(format!("Unlocking state in {}", self.key));
+        if let Holder::Run(_) = &self.holder {
+            return Answer::Refused("the run itself holds the lock".to_owned());
+        }
+        let named = match id.map(str::parse::<LockId>) {
+            Some(Ok(id)) => Some(id),
+            Some(Err(error)) => return Answer::Bad(format!("not a lock's ID: {error}")),
+            None => Lock::parse(body).ok().map(|lock| lock.id().clone()),
+        };
+        let held = match &self.holder {
+            Holder::Client(Some(standing)) => Some(standing.clone()),
+            _ => None,
+        };
+        let own = held.filter(|held| named.as_ref() == Some(held.lock.id()));
+        // An ID that is named is as good as the one in `presync unlock`; Terraform's force-unlock names none.
+        let Some(id) = named.or_else(|| self.permits.unlock.clone()) else {
+            return self.not_its_lock().await;
+        };
+        if own.is_none() && self.given_back.as_ref() == Some(&id) {
+            return Answer::Done; // the same request once more
+        }
+        match self.give_back(&id, own.as_ref()).await {
+            Ok(GivenBack::Done) => {
+                if own.is_some() {
+                    self.holder = Holder::Client(None);
+                }
+                Answer::Done
+            }
+            Ok(GivenBack::NotLocked) => self.refused(format!("{} is not locked", self.key)),
+            Ok(GivenBack::Others(other)) => {
+                self.say(format!(
+                    "refused: {} is locked by another: {}",
+                    self.key,
+                    describe(&other)
+                ));
+                Answer::Locked(other)
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// Nothing tells which lock is meant.
+    async fn not_its_lock(&mut self) -> Answer {
+        match lock::read(self.store.clone_mut(), &self.key).await {
+            Ok(Some(standing)) => {
+                let key = &self.key;
+                let id = standing.lock.id();
+                self.say(format!(
+                    "refused: the request names no lock, and {key} is locked: {}. When its holder is gone: presync unlock {key} \
+                     --lock-id {id}, or presync backend {key} --allow-unlock {id} -- terraform force-unlock -force {id}",
+                    describe(&standing.lock)
+                ));
+                Answer::Locked(standing.lock)
+            }
+            Ok(None) => self.refused(format!("{} is not locked", self.key)),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    async fn give_back(
+        &mut self,
+        id: &LockId,
+        standing: Option<&Standing>,
+    ) -> Result<GivenBack, LockError> {
+        let clone = self.store.clone_mut();
+        let given_back = lock::give_back(clone, &self.key, id, standing).await?;
+        // One that is gone already was given back by a request whose answer got lost, or by a person.
+        let given_back = match given_back {
+            GivenBack::NotLocked if standing.is_some() => GivenBack::Done,
+            other => other,
+        };
+        if given_back == GivenBack::Done {
+            self.given_back = Some(id.clone());
+        }
+        Ok(given_back)
+    }
+
+    /// GET.
+    pub async fn get(&mut self) -> Answer {
+        self.say(format!("Getting state from {}", self.key));
+        match self.store.read(&self.key).await {
+            Ok(Some(stored)) => Answer::State(stored.state),
+            Ok(None) => Answer::NoState,
+            Err(error) => self.store_failed(&error),
+        }
+    }
+
+    /// POST; the ID of the lock stands in the query.
+    pub async fn post(&mut self, id: Option<&str>, body: &[u8]) -> Answer {
+        self.say(format!("Saving state to {}", self.key));
+        if let Err(answer) = self.may_write(id).await {
+            self.keep_unsaved(body, &answer);
+            return answer;
+        }
+        self.write(body).await
+    }
+
+    async fn write(&mut self, state: &[u8]) -> Answer {
+        let position = match Position::read(state) {
+            Ok(position) => position,
+            Err(error) => {
+                let answer = self.refused(format!("that is no state: {error}"));
+                self.keep_unsaved(state, &answer);
+                return answer;
+            }
+        };
+        let key = self.key.clone();
+        let overwrite = self.permits.overwrite;
+        let message = format!("Update {key}\n\n{}", self.provenance.trailers(&position));
+        let written = self
+            .store
+            .write(&key, state, &message, |stored| {
+                if overwrite {
+                    Ok(())
+                } else {
+                    may_follow(stored, &position, &key)
+                }
+            })
+            .await;
+        match written {
+            Ok(written) => {
+                self.unsaved = None;
+                self.saved_serial = Some(position.serial);
+                for changed in written.changed {
+                    self.say(format!(
+                        "warning: sops cannot carry a number of {key}: {changed}"
+                    ));
+                }
+                Answer::Done
+            }
+            Err(error) => {
+                let answer = self.store_failed(&error);
+                self.keep_unsaved(state, &answer);
+                answer
+            }
+        }
+    }
+
+    fn keep_unsaved(&mut self, state: &[u8], answer: &Answer) {
+        self.unsaved = Some(Unsaved {
+            state: state.to_vec(),
+            refused: !matches!(answer, Answer::Failed(_)),
+        });
+    }
+
+    /// DELETE, which carries no ID: only a lock of this very run counts.
+    pub async fn delete(&mut self) -> Answer {
+        self.say(format!("Deleting state from {}", self.key));
+        let id = self.held().map(|lock| lock.id().to_string());
+        if let Err(answer) = self.may_write(id.as_deref()).await {
+            return answer;
+        }
+        let key = self.key.clone();
+        let position = match self.store.read(&key).await {
+            Ok(None) => return Answer::Done,
+            Ok(Some(stored)) => Position::read(&stored.state).unwrap_or_default(),
+            Err(error) => return self.store_failed(&error),
+        };
+        let trailers = self.provenance.trailers(&position);
+        match self
+            .store
+            .remove(&key, &format!("Delete {key}\n\n{trailers}"))
+            .await
+        {
+            Ok(_) => Answer::Done,
+            Err(error) => self.store_failed(&error),
+        }
+    }
+
+    /// A write needs the lock: the run's own, or the one that the request names, and it must still stand.
+    async fn may_write(&mut self, id: Option<&str>) -> Result<(), Answer> {
+        let key = self.key.clone();
+        let held = match (&self.holder, id) {
+            (Holder::Run(standing), _) => Some(standing.clone()),
+            (Holder::Client(Some(standing)), Some(id)) if standing.lock.id().to_string() == id => {
+                Some(standing.clone())
+            }
+            _ => None,
+        };
+        let clone = self.store.clone_mut();
+        if let Some(held) = held {
+            let reference = format!("refs/heads/locks/{key}");
+            let now = clone.remote().reference(&reference).await;
+            if now.map_err(|error| self.git_failed(&error))? == Some(held.commit) {
+                return Ok(());
+            }
+        }
+        let clone = self.store.clone_mut();
+        match lock::read(clone, &key).await {
+            Err(error) => Err(self.failed(&error)),
+            Ok(Some(standing)) if id == Some(standing.lock.id().to_string().as_str()) => Ok(()),
+            Ok(Some(standing)) => {
+                self.say(format!(
+                    "refused: {key} is locked by another: {}",
+                    describe(&standing.lock)
+                ));
+                Err(Answer::Locked(standing.lock))
+            }
+            Ok(None) => {
+                let text = format!(
+                    "{key} is not locked, and a state is written only under its lock: leave out -lock=false"
+                );
+                self.say(format!("refused: {text}"));
+                Err(Answer::NotLocked(text))
+            }
+        }
+    }
+
+    fn say(&self, line: String) {
+        // The receiver goes when the run ends; what nobody reads any more need not be said.
+        if self.events.send(line).is_err() {
+            tracing::debug!("nobody reads the state backend's lines");
+        }
+    }
+
+    fn refused(&self, text: String) -> Answer {
+        self.say(format!("refused: {text}"));
+        Answer::Refused(text)
+    }
+
+    fn failed(&self, error: &LockError) -> Answer {
+        let text = crate::report::one_line(error);
+        self.say(text.clone());
+        Answer::Failed(text)
+    }
+
+    fn git_failed(&self, error: &GitError) -> Answer {
+        let text = crate::report::one_line(error);
+        self.say(text.clone());
+        Answer::Failed(text)
+    }
+
+    fn store_failed(&self, error: &StoreError) -> Answer {
+        let text = crate::report::one_line(error);
+        match error {
+            StoreError::Git(_) | StoreError::Contended { .. } => {
+                self.say(text.clone());
+                Answer::Failed(text)
+            }
+            _ => self.refused(text),
+        }
+    }
+}
+
+/// Whether a state at `position` may follow on what is kept.
+fn may_follow(stored: Option<&Stored>, position: &Position, key: &StateKey) -> Result<(), Refusal> {
+    let Some(stored) = stored else {
+        return Ok(());
+    };
+    let before = Position::read(&stored.state).map_err(|error| {
+        Refusal(format!(
+            "what is kept there is no state ({error}), and only presync backend {key} --allow-overwrite may replace it"
+        ))
+    })?;
+    let permitted_by = format!("presync backend {key} --allow-overwrite -- terraform … permits it");
+    if before.lineage != position.lineage {
+        return Err(Refusal(format!(
+            "it has the lineage {:?}, and what is kept there has {:?}: they are two different states; {permitted_by}",
+            position.lineage, before.lineage
+        )));
+    }
+    if position.serial < before.serial {
+        return Err(Refusal(format!(
+            "its serial {} is lower than {}, that of what is kept there; {permitted_by}",
+            position.serial, before.serial
+        )));
+    }
+    if position.serial == before.serial {
+        return Err(Refusal(format!(
+            "it has the serial {}, as what is kept there, and another content; {permitted_by}",
+            position.serial
+        )));
+    }
+    Ok(())
+}
+
+/// A lock on one line: who, doing what, since when, and what else it says.
+pub fn describe(lock: &Lock) -> String {
+    let or = |member: &str, unknown: &str| match lock.text(member) {
+        "" => unknown.to_owned(),
+        text => text.to_owned(),
+    };
+    let mut line = format!(
+        "by {}, {}, since {}, ID {}",
+        or("Who", "somebody"),
+        or("Operation", "an unknown operation"),
+        or("Created", "an unknown time"),
+        lock.id()
+    );
+    if !lock.text("Info").is_empty() {
+        line.push_str(&format!(" ({})", lock.text("Info")));
+    }
+    line
+}

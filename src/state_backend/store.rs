@@ -39,9 +39,18 @@ pub enum StoreError {
         /// The branch that states are kept on.
         branch: BranchName,
     },
-    /// It is sealed and could not be opened, or could not be sealed.
-    #[error("the state {key} could not be used")]
+    /// It is sealed and could not be opened.
+    #[error("the state {key} could not be opened")]
     Seal {
+        /// Its path.
+        key: StateKey,
+        /// Why.
+        #[source]
+        source: SealError,
+    },
+    /// It is to be sealed and could not be.
+    #[error("the state {key} could not be encrypted")]
+    NotSealed {
         /// Its path.
         key: StateKey,
         /// Why.
@@ -233,7 +242,7 @@ impl Store {
             });
         };
         let sealed = seal::seal(state, recipients, &self.folder).await;
-        sealed.map_err(|source| StoreError::Seal {
+        sealed.map_err(|source| StoreError::NotSealed {
             key: key.clone(),
             source,
         })

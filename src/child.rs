@@ -11,7 +11,7 @@ use std::process::{ExitCode, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
@@ -281,6 +281,16 @@ fn is_running(group: u32) -> bool {
         let (state, group_of) = (fields.next(), fields.nth(1));
         state != Some("Z") && group_of.and_then(|g| g.parse().ok()) == Some(group)
     })
+}
+
+/// Closes our environment, memory and open files to other processes of the same user: what Terraform runs is not ours, and
+/// we have credentials that it is not given. (A process with `CAP_SYS_PTRACE`, `CAP_PERFMON` or
+/// `CAP_SYS_ADMIN` still sees them; a pod has these only on request.)
+pub fn hide_from_children() {
+    let hidden = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    if let Err(error) = hidden {
+        tracing::warn!(%error, "the environment of this process can be read by others of the same user");
+    }
 }
 
 /// Makes us the parent of what our children leave behind when they are killed, so that [`end_orphans`] finds it.

@@ -308,6 +308,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return crate::report::arguments(&error),
     };
+    child::hide_from_children();
     // What `backend` runs has standard output for itself.
     let mut log = match arguments.verb {
         Verb::Backend { .. } => Log::to_stderr(),

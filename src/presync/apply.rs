@@ -60,7 +60,7 @@ pub async fn run(
         plan: scratch.path().join("plan"),
     };
     let applied = run.apply(&mut held, log, stop).await;
-    let ended = held.end(log).await;
+    let ended = held.end(environment.save_patience, log).await;
     let (count, serial) = match (applied, ended) {
         (Ok(count), Ok(serial)) => (count, serial),
         (Err(error), Ok(_)) => return Err(error),
@@ -110,14 +110,12 @@ impl UnderLock<'_> {
             plan,
         } = self;
         let key = held.key().clone();
-        {
-            let mut session = held.session().lock().await;
-            let store = session.store_mut();
-            tokio::select! {
-                read = prepare::read_state(store, &key, terraform, environment, log) => read?,
-                signal = stop.next() => return Err(PresyncError::Stopped(signal)),
-            };
-        }
+        prepare::say_where(environment, &key, log);
+        let state = tokio::select! {
+            state = held.read() => state?,
+            signal = stop.next() => return Err(PresyncError::Stopped(signal)),
+        };
+        prepare::head_of(state.as_deref(), &key, terraform, log)?;
         let backend = held.serve().await?;
         log.mask(vec![backend.password().to_owned()]);
         let (stage, namespace) = (&request.stage, &request.namespace);
@@ -136,6 +134,7 @@ impl UnderLock<'_> {
         protect::Refused::unless_none(stopped)?;
         let applied = apply(terraform, &workdir, plan, log, stop).await;
         held.say_lines(log);
+        held.take_errored(&workdir.folder).await;
         applied?;
         Ok(changes.resources.len())
     }

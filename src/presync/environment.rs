@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::git::write::Author;
 use crate::git::{Credentials, CredentialsError};
@@ -10,8 +11,8 @@ use crate::names::{BranchName, NameError, RepoUrl};
 use crate::protect::{Protection, ProtectionError};
 use crate::state_backend::recipients::{Recipients, RecipientsError};
 use crate::transport::request::{
-    LAYOUT, MASK, NO_PREFIX, PROTECT, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE,
-    TERRAFORM,
+    LAYOUT, MASK, NO_PREFIX, PROTECT, SAVE_PATIENCE, STATE_AUTHOR, STATE_BRANCH, STATE_PREFIX,
+    STATE_URL, TERMINATION_FILE, TERRAFORM,
 };
 use crate::transport::summary::Summary;
 
@@ -46,10 +47,16 @@ pub enum EnvironmentError {
         source: NameError,
     },
     /// Not an author.
-    #[error(
-        "the variable STAGEWRIGHT_STATE_AUTHOR is {value:?}, and \"Name <address>\" is expected"
-    )]
+    #[error("the variable {STATE_AUTHOR} is {value:?}, and \"Name <address>\" is expected")]
     Author {
+        /// What it holds.
+        value: String,
+    },
+    /// Not a number of seconds.
+    #[error(
+        "the variable {SAVE_PATIENCE} is {value:?}, and a number of seconds up to 86400 is expected"
+    )]
+    Seconds {
         /// What it holds.
         value: String,
     },
@@ -78,6 +85,8 @@ pub struct Environment {
     pub protect: Protection,
     /// Who writes the states' commits.
     pub author: Author,
+    /// How long a state that could not be written is tried for again.
+    pub save_patience: Duration,
 }
 
 impl Environment {
@@ -108,6 +117,13 @@ impl Environment {
             protect: Protection::from_variable(&variable(PROTECT).unwrap_or_default())
                 .map_err(EnvironmentError::Protect)?,
             author: provenance::author()?,
+            save_patience: match variable(SAVE_PATIENCE) {
+                None => Duration::from_secs(60),
+                Some(value) => match value.parse() {
+                    Ok(seconds @ 0..=86_400) => Duration::from_secs(seconds),
+                    _ => return Err(EnvironmentError::Seconds { value }),
+                },
+            },
         })
     }
 

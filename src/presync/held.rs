@@ -2,6 +2,7 @@
 //! the state to its end, and brought to safety when it could not be written.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +22,9 @@ use crate::state_backend::store::Store;
 use super::PresyncError;
 use super::log::Log;
 
-/// How long a state that could not be written is tried for again before it goes to its rescue branch.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Terraform's emergency file
+/// (<https://developer.hashicorp.com/terraform/language/state/backends#state-storage>).
+const ERRORED: &str = "errored.tfstate";
 /// The pause between two of these attempts.
 const PAUSE: Duration = Duration::from_secs(5);
 /// The characters of a line of a printed state.
@@ -69,9 +71,16 @@ impl Held {
         &self.key
     }
 
-    /// The session, for a look at the state itself.
-    pub fn session(&self) -> &Mutex<Session> {
-        &self.session
+    /// The state as it is.
+    pub async fn read(&self) -> Result<Option<Vec<u8>>, PresyncError> {
+        Ok(self.session.lock().await.read().await?)
+    }
+
+    /// Takes the state that Terraform wrote to its working folder because it could not hand it over.
+    pub async fn take_errored(&self, folder: &Path) {
+        if let Ok(state) = std::fs::read(folder.join(ERRORED)) {
+            self.session.lock().await.take_errored(state);
+        }
     }
 
     /// Serves the state to Terraform, without a lock address.
@@ -86,12 +95,17 @@ impl Held {
         }
     }
 
-    /// The end of the run, whatever its result: a state that could not be written is tried again, then brought to safety,
-    /// and the lock is given back, unless the state did not get to its place. The serial of the last state that was written.
-    pub async fn end(mut self, log: &mut Log) -> Result<Option<u64>, PresyncError> {
+    /// The end of the run, whatever its result: a state that could not be written is tried again for as long as `patience`,
+    /// then brought to safety, and the lock is given back, unless the state did not get to its place. The serial of the
+    /// last state that was written.
+    pub async fn end(
+        mut self,
+        patience: Duration,
+        log: &mut Log,
+    ) -> Result<Option<u64>, PresyncError> {
         let session = Arc::clone(&self.session);
         let mut session = session.lock().await;
-        let saved = save(&mut session).await;
+        let saved = save(&mut session, patience).await;
         self.say_lines(log);
         if !saved {
             return Err(bring_to_safety(&mut session, &self.key, log).await);
@@ -107,8 +121,8 @@ impl Held {
     }
 }
 
-async fn save(session: &mut Session) -> bool {
-    let give_up = tokio::time::Instant::now() + PATIENCE;
+async fn save(session: &mut Session, patience: Duration) -> bool {
+    let give_up = tokio::time::Instant::now() + patience;
     loop {
         if session.save_unsaved().await {
             return true;
@@ -132,7 +146,8 @@ async fn bring_to_safety(session: &mut Session, key: &StateKey, log: &mut Log) -
         ""
     };
     let steps = format!(
-        "presync unlock {key} --lock-id {id} && presync backend {key} -- terraform state push rescued.tfstate"
+        "presync unlock {key} --lock-id {id} && presync backend {key} -- terraform init && \
+         presync backend {key} -- terraform state push rescued.tfstate"
     );
     match session.rescue().await {
         Ok(Some(branch)) => {
@@ -141,7 +156,7 @@ async fn bring_to_safety(session: &mut Session, key: &StateKey, log: &mut Log) -
                  locked, so that nobody applies against the old one"
             ));
             log.say(format_args!(
-                "to bring it back, in the root's folder: git fetch STATE_REPOSITORY {branch} && git show FETCH_HEAD:{key}{open} \
+                "to bring it back, in an empty folder: git init -q && git fetch STATE_REPOSITORY {branch} && git show FETCH_HEAD:{key}{open} \
                  >rescued.tfstate && {steps}"
             ));
             PresyncError::Rescued {
@@ -169,7 +184,7 @@ async fn bring_to_safety(session: &mut Session, key: &StateKey, log: &mut Log) -
             ));
             log.state(&packed(&document));
             log.say(format_args!(
-                "to bring it back, in the root's folder: sed -n 's/^presync-state: //p' THIS_LOG | base64 -d | gunzip{open} \
+                "to bring it back, in an empty folder: sed -n 's/^presync-state: //p' THIS_LOG | base64 -d | gunzip{open} \
                  >rescued.tfstate && {steps}"
             ));
             PresyncError::Printed { key: key.clone() }

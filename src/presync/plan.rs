@@ -26,10 +26,12 @@ pub async fn run(
             terraform,
             ..
         } = &mut prepared;
-        let state = prepare::read_state(store, key, terraform, environment, log).await?;
-        Ok::<_, PresyncError>((prepared, state))
+        prepare::say_where(environment, key, log);
+        let state = store.read(key).await?.map(|stored| stored.state);
+        let head = prepare::head_of(state.as_deref(), key, terraform, log)?;
+        Ok::<_, PresyncError>((prepared, state, head))
     };
-    let (prepared, state) = tokio::select! {
+    let (prepared, state, head) = tokio::select! {
         read = read => read?,
         signal = stop.next() => return Err(PresyncError::Stopped(signal)),
     };
@@ -41,7 +43,6 @@ pub async fn run(
         key,
         ..
     } = prepared;
-    let (state, head) = state.map(|(stored, head)| (stored.state, head)).unzip();
     let backend = Backend::start(Serves::ReadOnly(state.map(Into::into))).await?;
     log.mask(vec![backend.password().to_owned()]);
     let workdir = prepare::workdir(

@@ -9,7 +9,7 @@ use crate::git::Remote;
 use crate::names::{Namespace, StageName, StateKey};
 use crate::scratch::Scratch;
 use crate::state_backend::recipients::Recipients;
-use crate::state_backend::store::{Store, Stored};
+use crate::state_backend::store::Store;
 use crate::stop::Stop;
 use crate::terraform::changes::Changes;
 use crate::terraform::root::Root;
@@ -106,32 +106,35 @@ pub async fn prepare(
     })
 }
 
-/// Reads the stage's state, and refuses one that this Terraform must not work on.
-pub async fn read_state(
-    store: &mut Store,
-    key: &StateKey,
-    terraform: &Terraform,
-    environment: &Environment,
-    log: &mut Log,
-) -> Result<Option<(Stored, StateHead)>, PresyncError> {
+/// Says from where the state is read.
+pub fn say_where(environment: &Environment, key: &StateKey, log: &mut Log) {
     log.state_backend(format_args!(
         "Getting state from {}//{key}",
         environment.state_url
     ));
+}
+
+/// The head of the stage's state, unless this Terraform must not work on it.
+pub fn head_of(
+    state: Option<&[u8]>,
+    key: &StateKey,
+    terraform: &Terraform,
+    log: &mut Log,
+) -> Result<Option<StateHead>, PresyncError> {
     let unusable = |source: StateError| PresyncError::State {
         key: key.to_string(),
         source,
     };
-    let Some(stored) = store.read(key).await? else {
+    let Some(state) = state else {
         log.say(format_args!(
             "the backend holds no state at {key}: everything is planned anew"
         ));
         return Ok(None);
     };
-    let head = StateHead::read(&stored.state).map_err(unusable)?;
+    let head = StateHead::read(state).map_err(unusable)?;
     head.not_newer_than(terraform.version(), &name_of(terraform))
         .map_err(unusable)?;
-    Ok(Some((stored, head)))
+    Ok(Some(head))
 }
 
 /// The root's folder with the file that points Terraform to our backend, which `variables` lead to.

@@ -125,6 +125,8 @@ pub struct Session {
     provenance: Provenance,
     unsaved: Option<Unsaved>,
     saved_serial: Option<u64>,
+    /// The state as last read or written, while the run holds the lock: nobody else may write it.
+    seen: Option<Option<Vec<u8>>>,
     events: UnboundedSender<String>,
 }
 
@@ -153,6 +155,7 @@ impl Session {
             provenance,
             unsaved: None,
             saved_serial: None,
+            seen: None,
             events,
         }
     }
@@ -216,6 +219,14 @@ impl Session {
         }
     }
 
+    /// Takes a state from Terraform's own emergency file: it was never handed over.
+    pub fn take_errored(&mut self, state: Vec<u8>) {
+        self.unsaved = Some(Unsaved {
+            state,
+            refused: false,
+        });
+    }
+
     /// Keeps what could not be written on a rescue branch, whose name is returned.
     pub async fn rescue(&mut self) -> Result<Option<String>, StoreError> {
         let Some(state) = self.unsaved().map(<[u8]>::to_vec) else {
@@ -261,7 +272,7 @@ impl Session {
 
     async fn take(&mut self, lock: &Lock) -> Result<Taken, LockError> {
         let author = self.store.author().clone();
-        lock::take(self.store.clone_mut(), &self.key, lock, &author).await
+        lock::take(self.store.locks(), &self.key, lock, &author).await
     }
 
     /// UNLOCK; the ID stands in the query, or in the lock document of the body, or nowhere.
@@ -309,7 +320,7 @@ impl Session {
 
     /// Nothing tells which lock is meant.
     async fn not_its_lock(&mut self) -> Answer {
-        match lock::read(self.store.clone_mut(), &self.key).await {
+        match lock::read(self.store.locks(), &self.key).await {
             Ok(Some(standing)) => {
                 let key = &self.key;
                 let id = standing.lock.id();
@@ -330,7 +341,7 @@ impl Session {
         id: &LockId,
         standing: Option<&Standing>,
     ) -> Result<GivenBack, LockError> {
-        let clone = self.store.clone_mut();
+        let clone = self.store.locks();
         let given_back = lock::give_back(clone, &self.key, id, standing).await?;
         // One that is gone already was given back by a request whose answer got lost, or by a person.
         let given_back = match given_back {
@@ -346,10 +357,28 @@ impl Session {
     /// GET.
     pub async fn get(&mut self) -> Answer {
         self.say(format!("Getting state from {}", self.key));
-        match self.store.read(&self.key).await {
-            Ok(Some(stored)) => Answer::State(stored.state),
+        match self.read().await {
+            Ok(Some(state)) => Answer::State(state),
             Ok(None) => Answer::NoState,
             Err(error) => self.store_failed(&error),
+        }
+    }
+
+    /// The state. A run that holds the lock reads it once: Terraform asks again before every write, and must get to that
+    /// write also when git is out of reach.
+    pub async fn read(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(seen) = &self.seen {
+            return Ok(seen.clone());
+        }
+        let stored = self.store.read(&self.key).await?;
+        let state = stored.map(|stored| stored.state);
+        self.see(state.clone());
+        Ok(state)
+    }
+
+    fn see(&mut self, state: Option<Vec<u8>>) {
+        if let Holder::Run(_) = &self.holder {
+            self.seen = Some(state);
         }
     }
 
@@ -389,6 +418,7 @@ impl Session {
             Ok(written) => {
                 self.unsaved = None;
                 self.saved_serial = Some(position.serial);
+                self.see(Some(state.to_vec()));
                 for changed in written.changed {
                     self.say(format!(
                         "warning: sops cannot carry a number of {key}: {changed}"
@@ -430,7 +460,10 @@ impl Session {
             .remove(&key, &format!("Delete {key}\n\n{trailers}"))
             .await
         {
-            Ok(_) => Answer::Done,
+            Ok(_) => {
+                self.see(None);
+                Answer::Done
+            }
             Err(error) => self.store_failed(&error),
         }
     }
@@ -445,7 +478,7 @@ impl Session {
             }
             _ => None,
         };
-        let clone = self.store.clone_mut();
+        let clone = self.store.locks();
         if let Some(held) = held {
             let reference = format!("refs/heads/locks/{key}");
             let now = clone.remote().reference(&reference).await;
@@ -453,7 +486,7 @@ impl Session {
                 return Ok(());
             }
         }
-        let clone = self.store.clone_mut();
+        let clone = self.store.locks();
         match lock::read(clone, &key).await {
             Err(error) => Err(self.failed(&error)),
             Ok(Some(standing)) if id == Some(standing.lock.id().to_string().as_str()) => Ok(()),
@@ -501,7 +534,7 @@ impl Session {
     fn store_failed(&self, error: &StoreError) -> Answer {
         let text = crate::report::one_line(error);
         match error {
-            StoreError::Git(_) | StoreError::Contended { .. } => {
+            StoreError::Git(_) | StoreError::Push(_) | StoreError::Contended { .. } => {
                 self.say(text.clone());
                 Answer::Failed(text)
             }

@@ -21,7 +21,7 @@ use super::seal::{self, SealError, Sealed};
 /// How often a write is made again because the branch had moved. Each time somebody else's write has gone through.
 const RACES: u32 = 40;
 /// How often it is tried again after a failure whose result is unknown.
-const FAILURES: u32 = 4;
+const FAILURES: u32 = 3;
 
 /// A state that could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,9 @@ pub enum StoreError {
     /// The repository could not be read.
     #[error("the state repository could not be read")]
     Git(#[from] GitError),
+    /// The repository could not be written.
+    #[error("the state repository could not be written")]
+    Push(#[source] GitError),
     /// It has no branch at all.
     #[error(
         "{url} has no branch at all, which cannot be told from a server that is not git's: push a first commit to {branch}, an empty one will do"
@@ -127,6 +130,9 @@ pub struct Written {
 /// The states on one branch of a repository.
 pub struct Store {
     clone: PartialClone,
+    /// For branches of their own, locks and rescues. In the other clone git would want to leave out of such a push what
+    /// it knows of the states' branch, and most of that was never fetched.
+    side: PartialClone,
     branch: BranchName,
     recipients: Option<Recipients>,
     author: Author,
@@ -147,6 +153,7 @@ impl Store {
     ) -> Result<Store, StoreError> {
         Ok(Store {
             clone: PartialClone::init(remote.clone(), folder.to_owned())?,
+            side: PartialClone::init(remote.clone(), folder.join("side.git"))?,
             branch: branch.clone(),
             recipients,
             author,
@@ -155,9 +162,9 @@ impl Store {
         })
     }
 
-    /// The clone, for the locks that lie in the same repository.
-    pub(super) fn clone_mut(&mut self) -> &mut PartialClone {
-        &mut self.clone
+    /// The clone for the locks, which lie in the same repository.
+    pub(super) fn locks(&mut self) -> &mut PartialClone {
+        &mut self.side
     }
 
     /// Who writes.
@@ -326,12 +333,12 @@ impl Store {
         message: &str,
     ) -> Result<String, StoreError> {
         let document = self.as_kept(key, state).await?;
-        let blob = self.clone.keep_blob(&document)?;
+        let blob = self.side.keep_blob(&document)?;
         let tree = self
-            .clone
+            .side
             .tree_with(None, key.as_str(), Change::Put(blob))
             .await?;
-        let commit = self.clone.make_commit(tree, None, message, &self.author)?;
+        let commit = self.side.make_commit(tree, None, message, &self.author)?;
         for attempt in 1..=FAILURES {
             let branch = match attempt {
                 1 => format!("rescue/{key}/{serial}"),
@@ -339,7 +346,8 @@ impl Store {
                 _ => format!("rescue/{key}/{serial}-{attempt}"),
             };
             let reference = format!("refs/heads/{branch}");
-            match self.clone.push(&reference, None, &commit).await? {
+            let pushed = self.side.push(&reference, None, &commit).await;
+            match pushed.map_err(StoreError::Push)? {
                 Pushed::Done => return Ok(branch),
                 Pushed::Moved(_) => {}
             }
@@ -383,7 +391,8 @@ impl Store {
         match self
             .clone
             .push(&reference, Some(&head.sha), &commit)
-            .await?
+            .await
+            .map_err(StoreError::Push)?
         {
             Pushed::Done => {
                 self.known = Some(commit);
@@ -429,7 +438,10 @@ impl Attempts {
                 let most = 20 * u64::from(self.races.min(10));
                 tokio::time::sleep(Duration::from_millis(random_below(most))).await;
             }
-            Err(error @ StoreError::Git(GitError::Failed { .. } | GitError::Child { .. })) => {
+            Err(
+                error @ (StoreError::Git(GitError::Failed { .. } | GitError::Child { .. })
+                | StoreError::Push(_)),
+            ) => {
                 self.failures += 1;
                 if self.failures > FAILURES {
                     return Err(error);

@@ -26,6 +26,9 @@ pub const MASK: &str = "STAGEWRIGHT_MASK";
 pub const TERMINATION_FILE: &str = "STAGEWRIGHT_TERMINATION_FILE";
 /// Who writes the states' commits, as `Name <address>`; `argocd-hook <argocd-hook@HOST>` when unset.
 pub const STATE_AUTHOR: &str = "STAGEWRIGHT_STATE_AUTHOR";
+/// For how many seconds an apply tries again to write a state that could not be written, before it goes to its rescue
+/// branch; 60 when unset.
+pub const SAVE_PATIENCE: &str = "STAGEWRIGHT_SAVE_PATIENCE";
 /// The build that asked for this run.
 pub const BUILD_URL: &str = "STAGEWRIGHT_BUILD_URL";
 /// The UID of the Job whose pod this is; a pod does not know it by itself.

@@ -39,6 +39,11 @@ impl Estate {
 
     /// Commits to `main` of a repository what `change` makes of its files, and returns the commit.
     pub fn commit(&self, name: &str, change: impl FnOnce(&Path)) -> String {
+        self.commit_saying(name, "A change of the test", change)
+    }
+
+    /// The same with a message.
+    pub fn commit_saying(&self, name: &str, message: &str, change: impl FnOnce(&Path)) -> String {
         let work = tempfile::tempdir_in(self.path()).unwrap();
         let git = |arguments: &[&str]| {
             let output = self
@@ -68,7 +73,7 @@ impl Estate {
         ]);
         change(work.path());
         git(&["add", "--all"]);
-        git(&["commit", "-q", "-m", "A change of the test"]);
+        git(&["commit", "-q", "--allow-empty", "-m", message]);
         git(&["push", "-q", "origin", "main"]);
         git(&["rev-parse", "HEAD"])
     }

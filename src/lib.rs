@@ -7,8 +7,8 @@
 //! * [`plan`] the story of planning one stage
 //! * [`local`] presync as a child process of the job
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
-//! * [`forge`] repositories, branches, files; [`state_backend`] Terraform's state in a git repository; [`transport`] what
-//!   passes between a job and presync
+//! * [`forge`] repositories, branches, files; [`cluster`] the Kubernetes API; [`state_backend`] Terraform's state in a git
+//!   repository; [`transport`] what passes between a job and presync
 //! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states and roots; [`sandbox`] the
 //!   embedded estate
 //! * [`child`] programs that die with us; [`scratch`] private working folders
@@ -19,6 +19,7 @@
 
 pub mod arguments;
 pub mod child;
+pub mod cluster;
 pub mod forge;
 pub mod git;
 pub mod layout;

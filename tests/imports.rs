@@ -14,7 +14,7 @@ const LEVELS: &[&[&str]] = &[
     &["layout", "registry", "protect", "settings"],
     &["child", "scratch"],
     &["git", "terraform", "sandbox"],
-    &["transport", "state_backend", "forge"],
+    &["transport", "state_backend", "forge", "cluster"],
     &["presync"],
     &["local"],
     &["plan"],
@@ -88,6 +88,8 @@ fn the_domain_knows_no_async_no_clock_no_environment_and_no_outside() {
             "std::process",
             "git2",
             "axum",
+            "kube::",
+            "k8s_openapi",
         ] {
             for (number, line) in code.lines().enumerate() {
                 if line.contains(word) && !line.trim_start().starts_with("//") {

@@ -5,6 +5,7 @@ pub mod apply;
 pub mod backend;
 pub mod environment;
 pub mod held;
+pub mod kubeconfig;
 pub mod locks;
 pub mod log;
 pub mod plan;

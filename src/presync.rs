@@ -12,6 +12,7 @@ pub mod plan;
 pub mod prepare;
 pub mod provenance;
 pub mod source;
+pub mod volumes;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

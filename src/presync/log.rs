@@ -45,7 +45,8 @@ impl Log {
         Log::to(Box::new(io::stderr()))
     }
 
-    fn to(out: Box<dyn Write>) -> Log {
+    /// A log on anything that can be written to.
+    pub fn to(out: Box<dyn Write>) -> Log {
         Log {
             out,
             lines: 0,

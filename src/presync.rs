@@ -41,7 +41,9 @@ use crate::transport::request::{PARENT, StageRequest};
 use crate::transport::summary::Class;
 
 use environment::{Environment, EnvironmentError};
+use kubeconfig::KubeconfigError;
 use log::Log;
+use volumes::VolumesError;
 
 /// The name under which the local runner starts our executable.
 pub const NAME: &str = "presync";
@@ -173,6 +175,12 @@ pub enum PresyncError {
     Backend(#[from] HttpError),
     #[error(transparent)]
     Protected(#[from] protect::Refused),
+    #[error(
+        "applied, and the state is saved, but the stage's volumes could not be reattached: run it again once that is mended"
+    )]
+    Volumes(#[from] VolumesError),
+    #[error("the kubeconfig for Terraform's providers could not be made")]
+    Kubeconfig(#[from] KubeconfigError),
     #[error("the recipients of the encrypted states are wrong")]
     Recipients(#[from] RecipientsError),
     #[error(transparent)]
@@ -284,6 +292,8 @@ impl PresyncError {
             | PresyncError::Store(_)
             | PresyncError::State { .. }
             | PresyncError::Backend(_)
+            | PresyncError::Volumes(_)
+            | PresyncError::Kubeconfig(_)
             | PresyncError::Lock(_)
             | PresyncError::LockLost { .. }
             | PresyncError::NotLocked { .. }

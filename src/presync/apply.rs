@@ -19,6 +19,7 @@ use super::log::Log;
 use super::prepare::{self, Prepared};
 use super::provenance::provenance;
 use super::source::Source;
+use super::volumes;
 
 /// How long an apply may take; a hook's own deadline is usually shorter.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -44,6 +45,8 @@ pub async fn run(
         root,
         key,
         store,
+        account,
+        cluster,
     } = tokio::select! {
         read = read => read?,
         signal = stop.next() => return Err(PresyncError::Stopped(signal)),
@@ -57,6 +60,7 @@ pub async fn run(
         terraform,
         source,
         root,
+        cluster,
         plan: scratch.path().join("plan"),
     };
     let applied = run.apply(&mut held, log, stop).await;
@@ -71,6 +75,10 @@ pub async fn run(
             return Err(ended);
         }
     };
+    tokio::select! {
+        reattached = volumes::reattach(&request.namespace, &account, log) => reattached?,
+        signal = stop.next() => return Err(PresyncError::Stopped(signal)),
+    }
     match serial {
         Some(serial) => log.say(format_args!(
             "applied {count} change(s), the state is saved at serial {serial}"
@@ -89,6 +97,8 @@ struct UnderLock<'a> {
     terraform: Terraform,
     source: Source,
     root: Root,
+    /// What the providers get to reach the cluster.
+    cluster: Vec<(String, OsString)>,
     /// The file of the plan.
     plan: PathBuf,
 }
@@ -107,6 +117,7 @@ impl UnderLock<'_> {
             terraform,
             source,
             root,
+            cluster,
             plan,
         } = self;
         let key = held.key().clone();
@@ -119,7 +130,7 @@ impl UnderLock<'_> {
         let backend = held.serve().await?;
         log.mask(vec![backend.password().to_owned()]);
         let (stage, namespace) = (&request.stage, &request.namespace);
-        let variables = backend.variables();
+        let variables = [backend.variables(), cluster.clone()].concat();
         let workdir = prepare::workdir(source, root, stage, namespace, variables, log)?;
         prepare::init(terraform, &workdir, root, log, stop).await?;
         held.say_lines(log);

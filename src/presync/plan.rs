@@ -41,6 +41,7 @@ pub async fn run(
         source,
         root,
         key,
+        cluster,
         ..
     } = prepared;
     let backend = Backend::start(Serves::ReadOnly(state.map(Into::into))).await?;
@@ -50,7 +51,7 @@ pub async fn run(
         &root,
         &request.stage,
         &request.namespace,
-        backend.variables(),
+        [backend.variables(), cluster].concat(),
         log,
     )?;
 

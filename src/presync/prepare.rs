@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::cluster::{NotInPod, PodAccount};
 use crate::git::Remote;
 use crate::names::{Namespace, StageName, StateKey};
 use crate::scratch::Scratch;
@@ -19,6 +20,7 @@ use crate::transport::request::{DEADLINE, StageRequest};
 
 use super::PresyncError;
 use super::environment::Environment;
+use super::kubeconfig;
 use super::log::Log;
 use super::source::{self, Source, Wanted};
 
@@ -40,6 +42,10 @@ pub struct Prepared {
     pub key: StateKey,
     /// The states; nothing of them has been read.
     pub store: Store,
+    /// The pod's account in its cluster.
+    pub account: Result<PodAccount, NotInPod>,
+    /// What Terraform's providers get of that account.
+    pub cluster: Vec<(String, OsString)>,
 }
 
 /// Finds Terraform, fetches the sources and looks at the root.
@@ -96,6 +102,8 @@ pub async fn prepare(
         environment.author.clone(),
         recipients,
     )?;
+    let account = PodAccount::find();
+    let cluster = kubeconfig::write(&account, scratch.path())?;
     Ok(Prepared {
         scratch,
         terraform,
@@ -103,6 +111,8 @@ pub async fn prepare(
         root,
         key,
         store,
+        account,
+        cluster,
     })
 }
 

@@ -10,6 +10,8 @@
 mod estate;
 #[path = "support/processes.rs"]
 mod processes;
+#[path = "support/tools.rs"]
+mod tools;
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -402,6 +404,63 @@ fn a_protected_resource_stops_an_apply_and_passes_with_the_trailer() {
     let passed = protected(&stage.deploy("One\n\nAllow-Destroy: terraform_data.slow", one));
     assert_eq!(passed.code, Some(0), "{}", passed.log);
     assert_eq!(stage.resources(), ["first", "third"]);
+}
+
+#[test]
+fn a_sealed_state_is_not_applied_against_without_recipients_and_stays_sealed_with_them() {
+    let sops = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|folder| folder.join("sops"))
+        .find(|sops| sops.is_file());
+    if tools::found_or_left_out("sops", "STAGEWRIGHT_TOOLS_REQUIRED", sops).is_none() {
+        return;
+    }
+    let stage = Stage::new();
+    let key = "argocd/PlatformDeploy/grafana/prd/terraform.tfstate";
+    let key_file = stage
+        .estate
+        .path()
+        .join("sandbox/credentials/sandbox.agekey");
+    let keys = std::fs::read_to_string(&key_file).unwrap();
+    let recipient = keys
+        .lines()
+        .find_map(|line| line.strip_prefix("# public key: "))
+        .unwrap();
+    let commit = stage.git("PlatformDeploy", &["rev-parse", "main"]);
+    let apply = || {
+        let mut presync = stage.presync();
+        let url = stage.url("PlatformDeploy");
+        presync.args([
+            "apply",
+            &url,
+            commit.trim_end(),
+            "prd",
+            "grafana-prd",
+            "grafana",
+        ]);
+        presync.env("SOPS_AGE_KEY_FILE", &key_file);
+        presync
+    };
+    let before = stage.git("TerraformState", &["rev-parse", "main"]);
+    let refused = stage.run(apply());
+    assert_eq!(refused.code, Some(1), "{}", refused.log);
+    assert_eq!(stage.class(), "refused");
+    assert!(
+        !refused.log.contains("Initializing the backend"),
+        "{}",
+        refused.log
+    );
+    assert_eq!(stage.git("TerraformState", &["rev-parse", "main"]), before);
+    assert_eq!(stage.branches(), ["main"]);
+
+    let mut sealing = apply();
+    sealing.env("SOPS_AGE_RECIPIENTS", recipient);
+    let applied = stage.run(sealing);
+    assert_eq!(applied.code, Some(0), "{}", applied.log);
+    assert_ne!(stage.git("TerraformState", &["rev-parse", "main"]), before);
+    let kept = stage.git("TerraformState", &["show", &format!("main:{key}")]);
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert!(kept["lineage"].as_str().unwrap().starts_with("ENC["));
+    assert!(kept["sops"]["mac"].is_string());
 }
 
 #[test]

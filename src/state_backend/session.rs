@@ -371,6 +371,10 @@ impl Session {
             return Ok(seen.clone());
         }
         let stored = self.store.read(&self.key).await?;
+        if let (Holder::Run(_), Some(stored)) = (&self.holder, &stored) {
+            // Now, and not when there is a new state that has no place to go.
+            self.store.may_replace(&self.key, stored)?;
+        }
         let state = stored.map(|stored| stored.state);
         self.see(state.clone());
         Ok(state)

@@ -177,6 +177,14 @@ impl Store {
         self.sealed(key, b"{}").await.map(|_| ())
     }
 
+    /// Refuses to put a plain state in the place of a sealed one.
+    pub fn may_replace(&self, key: &StateKey, stored: &Stored) -> Result<(), StoreError> {
+        if stored.sealed && self.recipients.is_none() {
+            return Err(StoreError::WouldUnseal { key: key.clone() });
+        }
+        Ok(())
+    }
+
     /// Reads the state at `key` with the branch's head. `None`: there is none. What is fetched does not depend on what else
     /// the repository holds.
     pub async fn read(&mut self, key: &StateKey) -> Result<Option<Stored>, StoreError> {
@@ -284,9 +292,7 @@ impl Store {
                         if says_the_same(&stored.state, &sealed.opened) {
                             return Ok(Round::Done);
                         }
-                        if stored.sealed && self.recipients.is_none() {
-                            return Err(StoreError::WouldUnseal { key: key.clone() });
-                        }
+                        self.may_replace(key, stored)?;
                     }
                     may_follow(stored.as_ref()).map_err(|source| StoreError::Refused {
                         key: key.clone(),

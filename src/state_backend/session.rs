@@ -324,12 +324,11 @@ impl Session {
             Ok(Some(standing)) => {
                 let key = &self.key;
                 let id = standing.lock.id();
-                self.say(format!(
-                    "refused: the request names no lock, and {key} is locked: {}. When its holder is gone: presync unlock {key} \
+                self.refused(format!(
+                    "the request names no lock, and {key} is locked: {}. When its holder is gone: presync unlock {key} \
                      --lock-id {id}, or presync backend {key} --allow-unlock {id} -- terraform force-unlock -force {id}",
                     describe(&standing.lock)
-                ));
-                Answer::Locked(standing.lock)
+                ))
             }
             Ok(None) => self.refused(format!("{} is not locked", self.key)),
             Err(error) => self.failed(&error),

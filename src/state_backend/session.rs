@@ -537,6 +537,8 @@ impl Session {
     fn store_failed(&self, error: &StoreError) -> Answer {
         let text = crate::report::one_line(error);
         match error {
+            // Asking again makes no branch.
+            StoreError::Git(GitError::NoBranch { .. }) => self.refused(text),
             StoreError::Git(_) | StoreError::Push(_) | StoreError::Contended { .. } => {
                 self.say(text.clone());
                 Answer::Failed(text)

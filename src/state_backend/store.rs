@@ -32,9 +32,9 @@ pub enum StoreError {
     /// The repository could not be written.
     #[error("the state repository could not be written")]
     Push(#[source] GitError),
-    /// It has no branch at all.
+    /// It has no branch at all, but for locks.
     #[error(
-        "{url} has no branch at all, which cannot be told from a server that is not git's: push a first commit to {branch}, an empty one will do"
+        "{url} has no branch that could hold states, which cannot be told from a server that is not git's: push a first commit to {branch}, an empty one will do"
     )]
     Empty {
         /// The repository.
@@ -195,18 +195,34 @@ impl Store {
     async fn head(&mut self) -> Result<Commit, StoreError> {
         let head = match self.clone.head(&self.branch, Extent::TopTree).await {
             Ok(commit) => commit,
-            // A server that answers with something else than git's protocol looks like this as well, and planning against
-            // nothing would plan everything anew.
-            Err(GitError::NoBranch { branches, .. }) if branches.is_empty() => {
-                return Err(StoreError::Empty {
-                    url: self.clone.remote().url().clone(),
-                    branch: self.branch.clone(),
-                });
+            Err(GitError::NoBranch { url, branch, .. }) => {
+                return Err(self.no_branch(url, branch).await);
             }
             Err(error) => return Err(error.into()),
         };
         self.known = Some(head.clone());
         Ok(head)
+    }
+
+    async fn no_branch(&mut self, url: RepoUrl, branch: BranchName) -> StoreError {
+        let heads = match self.clone.remote().heads().await {
+            Ok(heads) => heads,
+            Err(error) => return error.into(),
+        };
+        // One of them is the run's own.
+        let others = heads.into_keys().filter(|name| !name.starts_with("locks/"));
+        let branches: Vec<String> = others.take(10).collect();
+        // A server that answers with something else than git's protocol looks like this as well, and planning against
+        // nothing would plan everything anew.
+        if branches.is_empty() {
+            return StoreError::Empty { url, branch };
+        }
+        GitError::NoBranch {
+            url,
+            branch,
+            branches,
+        }
+        .into()
     }
 
     async fn stored(

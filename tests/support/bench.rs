@@ -44,6 +44,19 @@ impl Run {
     }
 }
 
+/// Runs a command to its end.
+pub fn ended(command: &mut Command) -> Run {
+    let output = command.output().unwrap();
+    Run {
+        code: output
+            .status
+            .code()
+            .unwrap_or_else(|| -output.status.signal().unwrap()),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
 impl Bench {
     /// With this as the root's `main.tf`; an empty one makes no file.
     pub fn new(main: &str) -> Bench {
@@ -121,15 +134,7 @@ impl Bench {
 
     /// Runs it to its end.
     pub fn run(&self, program: &str, arguments: &[&str]) -> Run {
-        let output = self.command(program).args(arguments).output().unwrap();
-        Run {
-            code: output
-                .status
-                .code()
-                .unwrap_or_else(|| -output.status.signal().unwrap()),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        ended(self.command(program).args(arguments))
     }
 
     /// Runs `presync`.

@@ -2,6 +2,7 @@
 //! A lock is taken by making the branch where there is none, and given back by removing exactly the commit that was read.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -12,6 +13,8 @@ use crate::names::{BranchName, CommitSha, NameError, StateKey};
 
 /// How often a lock that vanishes while it is looked at is tried for again.
 const ATTEMPTS: u32 = 5;
+/// How often it is tried again after a failure whose result is unknown.
+const FAILURES: u32 = 3;
 /// A lock document that is longer is none of Terraform's.
 const LONGEST: usize = 64 * 1024;
 
@@ -250,25 +253,40 @@ pub async fn take(
     let tree = clone.tree_with(None, &file, Change::Put(blob)).await?;
     // Without a parent: whoever reads the lock needs nothing of the states' history.
     let commit = clone.make_commit(tree, None, &format!("Lock {key}"), author)?;
+    let mut patience = Patience::default();
     for _ in 0..ATTEMPTS {
-        match clone
-            .push(&format!("refs/heads/{branch}"), None, &commit)
-            .await?
-        {
-            Pushed::Done => {
-                return Ok(Taken::Ours(Standing {
-                    lock: lock.clone(),
-                    commit: commit.sha,
-                }));
-            }
-            Pushed::Moved(_) => match read(clone, key).await? {
-                Some(standing) if standing.lock.id == lock.id => return Ok(Taken::Ours(standing)),
-                Some(standing) => return Ok(Taken::Others(standing.lock)),
-                None => {}
-            },
+        match put(clone, key, lock, &branch, &commit).await {
+            Ok(Some(taken)) => return Ok(taken),
+            Ok(None) => {}
+            Err(error) => patience.after(error).await?,
         }
     }
     Err(LockError::Contended { key: key.clone() })
+}
+
+/// `None`: what stood in the way was gone when it was looked at.
+async fn put(
+    clone: &mut PartialClone,
+    key: &StateKey,
+    lock: &Lock,
+    branch: &BranchName,
+    commit: &Commit,
+) -> Result<Option<Taken>, LockError> {
+    let reference = format!("refs/heads/{branch}");
+    if clone.push(&reference, None, commit).await? == Pushed::Done {
+        return Ok(Some(Taken::Ours(Standing {
+            lock: lock.clone(),
+            commit: commit.sha.clone(),
+        })));
+    }
+    let standing = read(clone, key).await?;
+    Ok(standing.map(|standing| {
+        if standing.lock.id == lock.id {
+            Taken::Ours(standing)
+        } else {
+            Taken::Others(standing.lock)
+        }
+    }))
 }
 
 /// Gives back the lock of `key` with this ID, and no other. `standing` is where it stood when it was last seen, if it was.
@@ -278,29 +296,65 @@ pub async fn give_back(
     id: &LockId,
     standing: Option<&Standing>,
 ) -> Result<GivenBack, LockError> {
-    let branch = branch_of(key)?;
     let mut seen = standing.cloned();
+    let mut patience = Patience::default();
     for _ in 0..ATTEMPTS {
-        let standing = match seen.take() {
-            Some(standing) => standing,
-            None => match read(clone, key).await? {
-                Some(standing) => standing,
-                None => return Ok(GivenBack::NotLocked),
-            },
-        };
-        if standing.lock.id != *id {
-            return Ok(GivenBack::Others(standing.lock));
-        }
-        match clone
-            .delete(&format!("refs/heads/{branch}"), &standing.commit)
-            .await?
-        {
-            Pushed::Done => return Ok(GivenBack::Done),
-            // Another hand was faster; what stands there now is looked at.
-            Pushed::Moved(_) => {}
+        match remove(clone, key, id, &mut seen).await {
+            Ok(Some(given_back)) => return Ok(given_back),
+            Ok(None) => {}
+            Err(error) => patience.after(error).await?,
         }
     }
     Err(LockError::Contended { key: key.clone() })
+}
+
+/// `None`: another hand was faster, and what stands there now is not known.
+async fn remove(
+    clone: &mut PartialClone,
+    key: &StateKey,
+    id: &LockId,
+    seen: &mut Option<Standing>,
+) -> Result<Option<GivenBack>, LockError> {
+    if seen.is_none() {
+        *seen = read(clone, key).await?;
+    }
+    let Some(standing) = seen.as_ref() else {
+        return Ok(Some(GivenBack::NotLocked));
+    };
+    if standing.lock.id != *id {
+        return Ok(Some(GivenBack::Others(standing.lock.clone())));
+    }
+    let reference = format!("refs/heads/{}", branch_of(key)?);
+    match clone.delete(&reference, &standing.commit).await? {
+        Pushed::Done => Ok(Some(GivenBack::Done)),
+        Pushed::Moved(_) => {
+            *seen = None;
+            Ok(None)
+        }
+    }
+}
+
+/// What is left of the tries after failures: a lock that is not given back keeps every later run out.
+#[derive(Default)]
+struct Patience {
+    failures: u32,
+}
+
+impl Patience {
+    /// Waits before the next try, or ends with the error of this one.
+    async fn after(&mut self, error: LockError) -> Result<(), LockError> {
+        let passing = matches!(
+            error,
+            LockError::Git(GitError::Failed { .. } | GitError::Child { .. })
+        );
+        self.failures += 1;
+        if !passing || self.failures > FAILURES {
+            return Err(error);
+        }
+        tracing::debug!(%error, "the lock is tried for again");
+        tokio::time::sleep(Duration::from_millis(250 << self.failures)).await;
+        Ok(())
+    }
 }
 
 /// The names of all states that are locked, as their lock branches have them.

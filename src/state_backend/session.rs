@@ -1,7 +1,7 @@
 //! What Terraform asks of its state backend during one run, answered: the rules of the protocol, without its wire.
 //!
-//! A state is written only under its lock, by whoever holds it; it may only follow on a state of the same lineage and a
-//! lower serial. What HTTP cannot say (`force-unlock` sends no ID, `push -force` leaves no mark) is permitted beforehand.
+//! A state is written only under its lock, by whoever holds it; it may only follow on the state that it has read, with the same
+//! lineage and a higher serial. What HTTP cannot say (`force-unlock` sends no ID, `push -force` leaves no mark) is permitted beforehand.
 
 use serde::Deserialize;
 use tokio::sync::mpsc::UnboundedSender;
@@ -563,6 +563,14 @@ fn may_follow(stored: Option<&Stored>, position: &Position, key: &StateKey) -> R
         return Err(Refusal(format!(
             "it has the lineage {:?}, and what is kept there has {:?}: they are two different states; {permitted_by}",
             position.lineage, before.lineage
+        )));
+    }
+    // A holder that is gone may have left a push on its way. Terraform counts on after a refusal, so the serial alone would
+    // let it through.
+    if stored.unseen {
+        return Err(Refusal(format!(
+            "what is kept there, of the serial {}, was written since this run has read it; {permitted_by}",
+            before.serial
         )));
     }
     if position.serial < before.serial {

@@ -4,6 +4,7 @@
 //! A write is a commit on top of the head that was read, and is pushed only onto that head. When the branch has moved,
 //! the write is made again on top of what is there now; after an unknown result it is looked for first.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -117,6 +118,8 @@ pub struct Stored {
     pub state: Vec<u8>,
     /// Whether it is sealed.
     pub sealed: bool,
+    /// Whether it is another than this run has read, and none of those that it has written since.
+    pub unseen: bool,
     blob: Oid,
 }
 
@@ -139,6 +142,8 @@ pub struct Store {
     folder: PathBuf,
     /// The branch's head as last seen or made.
     known: Option<Commit>,
+    /// What each state was when it was last read, and what it was to become since.
+    seen: HashMap<StateKey, Vec<Oid>>,
 }
 
 impl Store {
@@ -159,6 +164,7 @@ impl Store {
             author,
             folder: folder.to_owned(),
             known: None,
+            seen: HashMap::new(),
         })
     }
 
@@ -189,7 +195,13 @@ impl Store {
     /// the repository holds.
     pub async fn read(&mut self, key: &StateKey) -> Result<Option<Stored>, StoreError> {
         let head = self.head().await?;
-        self.stored(&head, key).await
+        let stored = self.stored(&head, key).await?;
+        let seen = stored.iter().map(|stored| stored.blob).collect();
+        self.seen.insert(key.clone(), seen);
+        Ok(stored.map(|stored| Stored {
+            unseen: false,
+            ..stored
+        }))
     }
 
     async fn head(&mut self) -> Result<Commit, StoreError> {
@@ -244,9 +256,11 @@ impl Store {
         } else {
             document
         };
+        let seen = self.seen.get(key);
         Ok(Some(Stored {
             state,
             sealed,
+            unseen: seen.is_some_and(|seen| !seen.contains(&blob)),
             blob,
         }))
     }
@@ -290,6 +304,10 @@ impl Store {
     ) -> Result<Written, StoreError> {
         let sealed = self.sealed(key, state).await?;
         let blob = self.clone.keep_blob(&sealed.document)?;
+        // Noted before it is tried: it may arrive when we have given it up.
+        if let Some(seen) = self.seen.get_mut(key) {
+            seen.push(blob);
+        }
         let written = Written {
             changed: sealed.changed,
         };

@@ -7,6 +7,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,12 +38,20 @@ pub struct Credentials {
     pub password: String,
 }
 
-/// How the server behaves. The default serves and takes pushes without credentials, and allows filters.
-#[derive(Clone, Debug, Default)]
+/// How the server behaves. The default serves and takes pushes without credentials, allows filters, and answers every
+/// request as git does.
+#[derive(Clone, Default)]
 pub struct Options {
     pub filters: Filters,
     pub credentials: Option<Credentials>,
+    /// Answers in the server's place, with [`Asked::answer`] where and when it wants to.
+    pub between: Option<Between>,
 }
+
+/// What may stand between a client and git.
+pub type Between = Arc<dyn Fn(Asked) -> Answering + Send + Sync>;
+/// An answer on its way.
+pub type Answering = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 
 /// A running server; it stops when dropped.
 pub struct GitHttp {
@@ -134,7 +143,12 @@ impl Site {
             .is_some_and(|given| given.as_bytes() == wanted.as_bytes())
     }
 
-    async fn run_backend(&self, request: &Parts, body: &Bytes) -> std::io::Result<Output> {
+    async fn run_backend(
+        &self,
+        request: &Parts,
+        body: &Bytes,
+        variables: &[(&str, &str)],
+    ) -> std::io::Result<Output> {
         let text = |name: &str| {
             request
                 .headers
@@ -167,6 +181,7 @@ impl Site {
             .env("HTTP_CONTENT_ENCODING", text("content-encoding"))
             // Without it the server falls back to protocol 0.
             .env("GIT_PROTOCOL", text("git-protocol"))
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -196,12 +211,32 @@ async fn answer(State(site): State<Arc<Site>>, request: Request) -> Response<Bod
             "the request's body ended early".into(),
         );
     };
-    match site.run_backend(&head, &body).await {
-        Ok(output) => response(output),
-        Err(error) => failure(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("git http-backend did not run: {error}"),
-        ),
+    let between = site.options.between.clone();
+    let asked = Asked { site, head, body };
+    match between {
+        Some(between) => between(asked).await,
+        None => asked.answer(&[]).await,
+    }
+}
+
+/// A request that git has not seen yet.
+pub struct Asked {
+    site: Arc<Site>,
+    pub head: Parts,
+    body: Bytes,
+}
+
+impl Asked {
+    /// git's answer; its hooks see these variables.
+    pub async fn answer(self, variables: &[(&str, &str)]) -> Response<Body> {
+        let run = self.site.run_backend(&self.head, &self.body, variables);
+        match run.await {
+            Ok(output) => response(output),
+            Err(error) => failure(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("git http-backend did not run: {error}"),
+            ),
+        }
     }
 }
 

@@ -15,8 +15,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::names::StateKey;
 use crate::state_backend::http::{Backend, Serves};
-use crate::state_backend::lock::{GivenBack, Lock, LockId, Taken};
-use crate::state_backend::session::{Permits, Provenance, Session, describe};
+use crate::state_backend::lock::{GivenBack, Lock, LockId, Taken, describe};
+use crate::state_backend::provenance::Provenance;
+use crate::state_backend::session::{Permits, Session};
 use crate::state_backend::store::Store;
 
 use super::PresyncError;

@@ -6,8 +6,8 @@ use crate::git::Remote;
 use crate::git::tree::PartialClone;
 use crate::names::StateKey;
 use crate::scratch::Scratch;
+use crate::state_backend::lock::describe;
 use crate::state_backend::lock::{self, GivenBack, LockId};
-use crate::state_backend::session::describe;
 
 use super::PresyncError;
 use super::environment::Environment;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::git::write::Author;
 use crate::names::CommitSha;
-use crate::state_backend::session::Provenance;
+use crate::state_backend::provenance::Provenance;
 use crate::transport::request::{BUILD_URL, JOB_UID, POD_NAME, POD_NAMESPACE, STATE_AUTHOR};
 
 use super::environment::{EnvironmentError, variable};

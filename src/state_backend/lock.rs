@@ -366,6 +366,25 @@ pub async fn names(remote: &Remote) -> Result<BTreeMap<String, CommitSha>, GitEr
         .collect())
 }
 
+/// A lock on one line: who, doing what, since when, and what else it says.
+pub fn describe(lock: &Lock) -> String {
+    let or = |member: &str, unknown: &str| match lock.text(member) {
+        "" => unknown.to_owned(),
+        text => text.to_owned(),
+    };
+    let mut line = format!(
+        "by {}, {}, since {}, ID {}",
+        or("Who", "somebody"),
+        or("Operation", "an unknown operation"),
+        or("Created", "an unknown time"),
+        lock.id()
+    );
+    if !lock.text("Info").is_empty() {
+        line.push_str(&format!(" ({})", lock.text("Info")));
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

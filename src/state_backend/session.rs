@@ -3,14 +3,17 @@
 //! A state is written only under its lock, by whoever holds it; it may only follow on the state that it has read, with the same
 //! lineage and a higher serial. What HTTP cannot say (`force-unlock` sends no ID, `push -force` leaves no mark) is permitted beforehand.
 
-use serde::Deserialize;
+mod locking;
+
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::git::GitError;
-use crate::names::{CommitSha, StateKey};
+use crate::names::StateKey;
 
 use super::lock::{self, GivenBack, Lock, LockError, LockId, Standing, Taken};
-use super::store::{Refusal, Store, StoreError, Stored};
+use super::provenance::Provenance;
+use super::store::{Store, StoreError};
+use super::succession::{Position, may_follow};
 
 /// What a run may do beyond the protocol.
 #[derive(Clone, Debug, Default)]
@@ -19,54 +22,6 @@ pub struct Permits {
     pub unlock: Option<LockId>,
     /// A state may be replaced by one of another lineage, or of a lower serial.
     pub overwrite: bool,
-}
-
-/// For whom and why a run writes, as its commits and its lock say it. Whatever is unknown is left out.
-#[derive(Clone, Debug, Default)]
-pub struct Provenance {
-    /// The commit that is deployed.
-    pub deploy_commit: Option<CommitSha>,
-    /// The build that asked for it.
-    pub build: Option<String>,
-    /// The pod, with its namespace.
-    pub pod: Option<String>,
-    /// The Job's UID.
-    pub job: Option<String>,
-}
-
-impl Provenance {
-    /// What a lock says of its holder.
-    pub fn lock_info(&self) -> String {
-        let members = [
-            ("job", &self.job),
-            ("pod", &self.pod),
-            ("build", &self.build),
-        ];
-        let members = members
-            .into_iter()
-            .filter_map(|(name, value)| Some(format!("{name}: {}", value.as_ref()?)));
-        members.collect::<Vec<_>>().join(", ")
-    }
-
-    fn trailers(&self, position: &Position) -> String {
-        let serial = position.serial.to_string();
-        let commit = self.deploy_commit.as_ref().map(CommitSha::as_str);
-        let members = [
-            ("Lineage", Some(position.lineage.as_str())),
-            ("Serial", Some(serial.as_str())),
-            ("Deploy-Commit", commit),
-            ("Build", self.build.as_deref()),
-            ("Pod", self.pod.as_deref()),
-            ("Job", self.job.as_deref()),
-        ];
-        let one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
-        members
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, one_line(value?))))
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| format!("{name}: {value}\n"))
-            .collect()
-    }
 }
 
 /// Who takes the lock.
@@ -97,22 +52,6 @@ pub enum Answer {
     Refused(String),
     /// It failed; asking again may help.
     Failed(String),
-}
-
-/// Lineage and serial, of whatever has them: plain states, and those that OpenTofu encrypted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-struct Position {
-    #[serde(default)]
-    lineage: String,
-    serial: u64,
-}
-
-impl Position {
-    fn read(state: &[u8]) -> Result<Position, serde_json::Error> {
-        // An array would do for the members in their order.
-        let document: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(state)?;
-        serde_json::from_value(document.into())
-    }
 }
 
 /// One run's state.
@@ -244,113 +183,6 @@ impl Session {
             .await?;
         self.unsaved = None;
         Ok(Some(branch))
-    }
-
-    /// LOCK with Terraform's lock document.
-    pub async fn lock(&mut self, body: &[u8]) -> Answer {
-        let lock = match Lock::parse(body) {
-            Ok(lock) => lock,
-            Err(error) => return Answer::Bad(format!("not a lock: {error}")),
-        };
-        self.say(format!("Locking state in {}", self.key));
-        if let Holder::Run(standing) = &self.holder {
-            return Answer::Locked(standing.lock.clone());
-        }
-        let lock = lock.with_info(&self.provenance.lock_info());
-        match self.take(&lock).await {
-            Ok(Taken::Ours(standing)) => {
-                self.holder = Holder::Client(Some(standing));
-                Answer::Done
-            }
-            Ok(Taken::Others(other)) => {
-                self.say(format!("{} is locked: {}", self.key, describe(&other)));
-                Answer::Locked(other)
-            }
-            Err(error) => self.failed(&error),
-        }
-    }
-
-    async fn take(&mut self, lock: &Lock) -> Result<Taken, LockError> {
-        let author = self.store.author().clone();
-        lock::take(self.store.locks(), &self.key, lock, &author).await
-    }
-
-    /// UNLOCK; the ID stands in the query, or in the lock document of the body, or nowhere.
-    pub async fn unlock(&mut self, id: Option<&str>, body: &[u8]) -> Answer {
-        self.say(format!("Unlocking state in {}", self.key));
-        if let Holder::Run(_) = &self.holder {
-            return Answer::Refused("the run itself holds the lock".to_owned());
-        }
-        let named = match id.map(str::parse::<LockId>) {
-            Some(Ok(id)) => Some(id),
-            Some(Err(error)) => return Answer::Bad(format!("not a lock's ID: {error}")),
-            None => Lock::parse(body).ok().map(|lock| lock.id().clone()),
-        };
-        let held = match &self.holder {
-            Holder::Client(Some(standing)) => Some(standing.clone()),
-            _ => None,
-        };
-        let own = held.filter(|held| named.as_ref() == Some(held.lock.id()));
-        // An ID that is named is as good as the one in `presync unlock`; Terraform's force-unlock names none.
-        let Some(id) = named.or_else(|| self.permits.unlock.clone()) else {
-            return self.not_its_lock().await;
-        };
-        if own.is_none() && self.given_back.as_ref() == Some(&id) {
-            return Answer::Done; // the same request once more
-        }
-        match self.give_back(&id, own.as_ref()).await {
-            Ok(GivenBack::Done) => {
-                if own.is_some() {
-                    self.holder = Holder::Client(None);
-                }
-                Answer::Done
-            }
-            Ok(GivenBack::NotLocked) => self.refused(format!("{} is not locked", self.key)),
-            Ok(GivenBack::Others(other)) => {
-                self.say(format!(
-                    "refused: {} is locked by another: {}",
-                    self.key,
-                    describe(&other)
-                ));
-                Answer::Locked(other)
-            }
-            Err(error) => self.failed(&error),
-        }
-    }
-
-    /// Nothing tells which lock is meant.
-    async fn not_its_lock(&mut self) -> Answer {
-        match lock::read(self.store.locks(), &self.key).await {
-            Ok(Some(standing)) => {
-                let key = &self.key;
-                let id = standing.lock.id();
-                self.refused(format!(
-                    "the request names no lock, and {key} is locked: {}. When its holder is gone: presync unlock {key} \
-                     --lock-id {id}, or presync backend {key} --allow-unlock {id} -- terraform force-unlock -force {id}",
-                    describe(&standing.lock)
-                ))
-            }
-            Ok(None) => self.refused(format!("{} is not locked", self.key)),
-            Err(error) => self.failed(&error),
-        }
-    }
-
-    async fn give_back(
-        &mut self,
-        id: &LockId,
-        standing: Option<&Standing>,
-    ) -> Result<GivenBack, LockError> {
-        let clone = self.store.locks();
-        let given_back = lock::give_back(clone, &self.key, id, standing).await?;
-        // One that is gone already was given back by a request whose answer got lost, or by a person.
-        let given_back = match given_back {
-            GivenBack::NotLocked if standing.is_some() => GivenBack::Done,
-            other => other,
-        };
-        if given_back == GivenBack::Done {
-            self.given_back = Some(id.clone());
-        }
-        Ok(given_back)
     }
 
     /// GET.
@@ -496,7 +328,7 @@ impl Session {
             Ok(Some(standing)) => {
                 self.say(format!(
                     "refused: {key} is locked by another: {}",
-                    describe(&standing.lock)
+                    lock::describe(&standing.lock)
                 ));
                 Err(Answer::Locked(standing.lock))
             }
@@ -546,63 +378,4 @@ impl Session {
             _ => self.refused(text),
         }
     }
-}
-
-/// Whether a state at `position` may follow on what is kept.
-fn may_follow(stored: Option<&Stored>, position: &Position, key: &StateKey) -> Result<(), Refusal> {
-    let Some(stored) = stored else {
-        return Ok(());
-    };
-    let before = Position::read(&stored.state).map_err(|error| {
-        Refusal(format!(
-            "what is kept there is no state ({error}), and only presync backend {key} --allow-overwrite may replace it"
-        ))
-    })?;
-    let permitted_by = format!("presync backend {key} --allow-overwrite -- terraform … permits it");
-    if before.lineage != position.lineage {
-        return Err(Refusal(format!(
-            "it has the lineage {:?}, and what is kept there has {:?}: they are two different states; {permitted_by}",
-            position.lineage, before.lineage
-        )));
-    }
-    // A holder that is gone may have left a push on its way. Terraform counts on after a refusal, so the serial alone would
-    // let it through.
-    if stored.unseen {
-        return Err(Refusal(format!(
-            "what is kept there, of the serial {}, was written since this run has read it; {permitted_by}",
-            before.serial
-        )));
-    }
-    if position.serial < before.serial {
-        return Err(Refusal(format!(
-            "its serial {} is lower than {}, that of what is kept there; {permitted_by}",
-            position.serial, before.serial
-        )));
-    }
-    if position.serial == before.serial {
-        return Err(Refusal(format!(
-            "it has the serial {}, as what is kept there, and another content; {permitted_by}",
-            position.serial
-        )));
-    }
-    Ok(())
-}
-
-/// A lock on one line: who, doing what, since when, and what else it says.
-pub fn describe(lock: &Lock) -> String {
-    let or = |member: &str, unknown: &str| match lock.text(member) {
-        "" => unknown.to_owned(),
-        text => text.to_owned(),
-    };
-    let mut line = format!(
-        "by {}, {}, since {}, ID {}",
-        or("Who", "somebody"),
-        or("Operation", "an unknown operation"),
-        or("Created", "an unknown time"),
-        lock.id()
-    );
-    if !lock.text("Info").is_empty() {
-        line.push_str(&format!(" ({})", lock.text("Info")));
-    }
-    line
 }

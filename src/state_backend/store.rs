@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use git2::Oid;
 
@@ -15,14 +14,10 @@ use crate::git::write::{Author, Change, Pushed};
 use crate::git::{GitError, Remote};
 use crate::names::{BranchName, RepoUrl, StateKey};
 
+use super::attempts::{Attempts, FAILURES, RACES, Round};
 use super::recipients::Recipients;
 use super::same::{self, Difference};
 use super::seal::{self, SealError, Sealed};
-
-/// How often a write is made again because the branch had moved. Each time somebody else's write has gone through.
-const RACES: u32 = 40;
-/// How often it is tried again after a failure whose result is unknown.
-const FAILURES: u32 = 3;
 
 /// A state that could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -440,67 +435,6 @@ impl Store {
             }
             Pushed::Moved(_) => Ok(Round::Moved),
         }
-    }
-}
-
-/// How one attempt at a write ended.
-enum Round {
-    /// It is there.
-    Done,
-    /// The branch was no longer as it was read.
-    Moved,
-}
-
-/// How often a write may still be tried.
-#[derive(Default)]
-struct Attempts {
-    races: u32,
-    failures: u32,
-    /// Whether the branch must be read again.
-    fresh: bool,
-}
-
-impl Attempts {
-    /// Waits before the next attempt, or ends with the error of this one.
-    async fn after(
-        &mut self,
-        round: Result<Round, StoreError>,
-        key: &StateKey,
-    ) -> Result<(), StoreError> {
-        self.fresh = true;
-        match round {
-            Ok(_) => {
-                self.races += 1;
-                if self.races > RACES {
-                    return Err(StoreError::Contended { key: key.clone() });
-                }
-                // Several writers that lost to the same one must not meet again all at once.
-                let most = 20 * u64::from(self.races.min(10));
-                tokio::time::sleep(Duration::from_millis(random_below(most))).await;
-            }
-            Err(
-                error @ (StoreError::Git(GitError::Failed { .. } | GitError::Child { .. })
-                | StoreError::Push(_)),
-            ) => {
-                self.failures += 1;
-                if self.failures > FAILURES {
-                    return Err(error);
-                }
-                tracing::debug!(%error, "the write is tried again");
-                tokio::time::sleep(Duration::from_millis(250 << self.failures)).await;
-            }
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    }
-}
-
-fn random_below(most: u64) -> u64 {
-    let mut bytes = [0_u8; 8];
-    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    match filled {
-        Ok(_) => u64::from_le_bytes(bytes) % most.max(1),
-        Err(_) => most,
     }
 }
 

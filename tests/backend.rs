@@ -237,9 +237,9 @@ fn our_lock_has_terraform_backend_gits_form_while_terraform_works() {
     assert_eq!(line, format!("Lock {KEY} locks/{KEY}"));
     let document: serde_json::Value = serde_json::from_str(document).unwrap();
     assert_eq!(document["Operation"], "OperationTypeApply");
-    assert_eq!(document["Version"], "1.11.4");
-    for member in ["ID", "Who", "Created"] {
-        assert_ne!(document[member], "", "{member}");
+    for member in ["ID", "Who", "Version", "Created"] {
+        let text = document[member].as_str().unwrap();
+        assert!(!text.is_empty(), "{member}");
     }
     assert_eq!(bench.locks(), Vec::<String>::new());
 }

@@ -59,7 +59,7 @@ const SMALL: Goal = Goal {
 const WHOLE: Goal = Goal {
     writers: 8,
     kills: 20,
-    writes: 120,
+    writes: 80,
 };
 
 fn main() -> ExitCode {

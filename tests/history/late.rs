@@ -25,9 +25,7 @@ async fn holder(store: Store, key: &StateKey) -> Session {
     let (events, _lines) = unbounded_channel();
     let (permits, provenance) = (Permits::default(), Provenance::default());
     let mut session = Session::new(store, key.clone(), permits, provenance, events);
-    let lock = Lock::parse(br#"{"ID": "next"}"#).unwrap();
-    let taken = session.hold(lock).await.unwrap();
-    assert!(matches!(taken, Taken::Ours(_)), "{taken:?}");
+    assert_eq!(session.lock(br#"{"ID": "next"}"#).await, Answer::Done);
     session
 }
 
@@ -49,7 +47,7 @@ pub fn check() -> Result<(), String> {
         pushed.unwrap();
         // Terraform counts its serial on after a write that was refused.
         for serial in [2, 3] {
-            let answer = next.post(None, &state(serial, "next")).await;
+            let answer = next.post(Some("next"), &state(serial, "next")).await;
             if !matches!(answer, Answer::Refused(_)) {
                 return Err(format!("serial {serial}: {answer:?}"));
             }
@@ -57,7 +55,7 @@ pub fn check() -> Result<(), String> {
         // It goes on once it has read what is there, and from one write of its own to the next.
         assert_eq!(next.get().await, Answer::State(state(2, "dead")));
         for serial in [3, 4] {
-            let answer = next.post(None, &state(serial, "next")).await;
+            let answer = next.post(Some("next"), &state(serial, "next")).await;
             assert_eq!(answer, Answer::Done, "{serial}");
         }
         Ok(())

@@ -4,7 +4,6 @@
 use serde_json::json;
 use stagewright::names::StateKey;
 use stagewright::scratch::Scratch;
-use stagewright::state_backend::lock::{Lock, Taken};
 use stagewright::state_backend::provenance::Provenance;
 use stagewright::state_backend::session::{Answer, Permits, Session};
 use stagewright::state_backend::store::Store;

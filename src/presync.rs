@@ -11,6 +11,7 @@ pub mod log;
 pub mod plan;
 pub mod prepare;
 pub mod provenance;
+mod rescue;
 pub mod source;
 pub mod volumes;
 
@@ -222,6 +223,11 @@ pub enum PresyncError {
     /// The system gave no random bytes.
     #[error("no ID for a lock could be made")]
     Random(#[source] std::io::Error),
+    /// Such a command takes a folder without files for a wish.
+    #[error(
+        "{verb} in a folder without configuration would plan to destroy everything that the state lists: go to the stage's root, or use terraform state …"
+    )]
+    NoConfiguration { verb: String },
     /// What follows `--` is no Terraform command.
     #[error(
         "{0:?} names no command: after -- write terraform or tofu and its arguments, such as terraform state list"
@@ -263,7 +269,9 @@ impl PresyncError {
                 RootError::Read { .. } | RootError::Remove { .. } | RootError::Override { .. },
             ) => Class::Failed,
             PresyncError::Root(_) | PresyncError::BackendInForce { .. } => Class::Usage,
-            PresyncError::Recipients(_) | PresyncError::Command(_) => Class::Usage,
+            PresyncError::Recipients(_)
+            | PresyncError::Command(_)
+            | PresyncError::NoConfiguration { .. } => Class::Usage,
             PresyncError::Store(
                 StoreError::OtherCase { .. }
                 | StoreError::Refused { .. }

@@ -23,6 +23,9 @@ use super::log::Log;
 use super::prepare;
 use super::provenance::provenance;
 
+/// What compares a state with its configuration: without one, everything is to be destroyed.
+const FOR_A_ROOT: &[&str] = &["plan", "apply", "refresh", "destroy", "import", "test"];
+
 /// Runs `command` and returns its exit code. Terraform takes the lock itself, where the command needs one. Terraform's
 /// own output goes where the caller's goes; what the state backend has to say follows it in `log`.
 pub async fn run(
@@ -44,15 +47,23 @@ pub async fn run(
         let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
         return Err(PresyncError::Command(words.join(" ")));
     }
+    let initialises = verb.as_deref() == Some("init");
     let terraform = Terraform::find(Some(Path::new(program))).await?;
     let recipients = environment.recipients()?;
     let folder = std::env::current_dir().map_err(PresyncError::Clone)?;
     let root = match Root::open(&folder, ".", key.as_str(), terraform.flavour()) {
         // A state can be listed, pulled or pushed without its root.
-        Err(RootError::Empty { .. }) => Root::without_files(&folder, terraform.flavour()),
+        Err(RootError::Empty { .. }) => {
+            let verb = verb.unwrap_or_default();
+            if FOR_A_ROOT.contains(&verb.as_ref()) {
+                return Err(PresyncError::NoConfiguration {
+                    verb: verb.into_owned(),
+                });
+            }
+            Root::without_files(&folder, terraform.flavour())
+        }
         other => other?,
     };
-    let initialises = verb.as_deref() == Some("init");
     if !initialises && folder.join(".terraform/terraform.tfstate").exists() {
         prepare::backend_in_force(&folder)?;
     }

@@ -1,19 +1,14 @@
 //! The stage's state in the hands of one run: served to Terraform, under a lock that the run holds from its first look at
 //! the state to its end, and brought to safety when it could not be written.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::names::StateKey;
+use crate::names::{RepoUrl, StateKey};
 use crate::state_backend::http::{Backend, Serves};
 use crate::state_backend::lock::{GivenBack, Lock, LockId, Taken, describe};
 use crate::state_backend::provenance::Provenance;
@@ -22,20 +17,20 @@ use crate::state_backend::store::Store;
 
 use super::PresyncError;
 use super::log::Log;
+use super::rescue;
 
 /// Terraform's emergency file
 /// (<https://developer.hashicorp.com/terraform/language/state/backends#state-storage>).
 const ERRORED: &str = "errored.tfstate";
 /// The pause between two of these attempts.
 const PAUSE: Duration = Duration::from_secs(5);
-/// The characters of a line of a printed state.
-const LINE: usize = 120;
-
 /// A state under our lock.
 pub struct Held {
     session: Arc<Mutex<Session>>,
     lines: UnboundedReceiver<String>,
     key: StateKey,
+    /// Where the states are, for people.
+    states: RepoUrl,
 }
 
 impl Held {
@@ -48,6 +43,7 @@ impl Held {
         log: &mut Log,
     ) -> Result<Held, PresyncError> {
         let who = store.author().email.clone();
+        let states = store.url().clone();
         let created = jiff::Timestamp::now().to_string();
         let lock = Lock::new(new_id()?, operation, &who, &created);
         let (events, lines) = unbounded_channel();
@@ -58,6 +54,7 @@ impl Held {
                 session: Arc::new(Mutex::new(session)),
                 lines,
                 key,
+                states,
             }),
             Taken::Others(other) => Err(PresyncError::Locked {
                 key,
@@ -109,7 +106,7 @@ impl Held {
         let saved = save(&mut session, patience).await;
         self.say_lines(log);
         if !saved {
-            return Err(bring_to_safety(&mut session, &self.key, log).await);
+            return Err(rescue::bring_to_safety(&mut session, &self.key, &self.states, log).await);
         }
         log.state_backend(format_args!("Unlocking state in {}", self.key));
         match session.release().await? {
@@ -133,80 +130,6 @@ async fn save(session: &mut Session, patience: Duration) -> bool {
         }
         tokio::time::sleep(PAUSE).await;
     }
-}
-
-/// Puts the state on its rescue branch, else into the log. The lock stays: nobody may apply against the old state.
-async fn bring_to_safety(session: &mut Session, key: &StateKey, log: &mut Log) -> PresyncError {
-    let id = session
-        .held()
-        .map_or_else(String::new, |lock| lock.id().to_string());
-    let sealed = session.store_mut().seals();
-    let open = if sealed {
-        " | sops decrypt --input-type json --output-type json /dev/stdin"
-    } else {
-        ""
-    };
-    let steps = format!(
-        "presync unlock {key} --lock-id {id} && presync backend {key} -- terraform init && \
-         presync backend {key} -- terraform state push rescued.tfstate"
-    );
-    match session.rescue().await {
-        Ok(Some(branch)) => {
-            log.say(format_args!(
-                "the state could not be written to {key} and is kept on the branch {branch} of the state repository; {key} stays \
-                 locked, so that nobody applies against the old one"
-            ));
-            log.say(format_args!(
-                "to bring it back, in an empty folder: git init -q && git fetch STATE_REPOSITORY {branch} && git show FETCH_HEAD:{key}{open} \
-                 >rescued.tfstate && {steps}"
-            ));
-            PresyncError::Rescued {
-                key: key.clone(),
-                branch,
-            }
-        }
-        other => {
-            if let Err(error) = &other {
-                log.say(crate::report::one_line(error));
-            }
-            let state = session.unsaved().unwrap_or_default().to_vec();
-            // What cannot be sealed now must not be lost either.
-            let (document, sealed) = match session.store_mut().as_kept(key, &state).await {
-                Ok(document) => (document, sealed),
-                Err(error) => {
-                    log.say(crate::report::one_line(&error));
-                    (state, false)
-                }
-            };
-            let how = if sealed { "encrypted" } else { "NOT encrypted" };
-            let open = if sealed { open } else { "" };
-            log.say(format_args!(
-                "the state could not be written anywhere in the state repository; it follows, {how}, and {key} may still be locked"
-            ));
-            log.state(&packed(&document));
-            log.say(format_args!(
-                "to bring it back, in an empty folder: sed -n 's/^presync-state: //p' THIS_LOG | base64 -d | gunzip{open} \
-                 >rescued.tfstate && {steps}"
-            ));
-            PresyncError::Printed { key: key.clone() }
-        }
-    }
-}
-
-/// gzip and base64, in lines.
-fn packed(document: &[u8]) -> Vec<String> {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-    // Writing to memory does not fail; if it did, the document itself is as good.
-    let bytes = match packed.write_all(document).and_then(|()| packed.finish()) {
-        Ok(bytes) => bytes,
-        Err(_) => document.to_vec(),
-    };
-    let text = STANDARD.encode(bytes);
-    (0..text.len())
-        .step_by(LINE)
-        .filter_map(|start| text.get(start..(start + LINE).min(text.len())))
-        .map(str::to_owned)
-        .collect()
 }
 
 /// A random ID in the form of a UUID, which is what Terraform's own locks have.

@@ -240,12 +240,14 @@ async fn document(
     Lock::parse(&bytes).map_err(|source| unreadable(Some(source)))
 }
 
-/// Takes the lock of `key`. A lock of the same ID that stands already is ours: a request that was sent twice.
+/// Takes the lock of `key`. A lock of the same ID that stands already is ours: a request that was sent twice. One with the ID
+/// `over` is taken over, in one step: at no time is the state without a lock.
 pub async fn take(
     clone: &mut PartialClone,
     key: &StateKey,
     lock: &Lock,
     author: &Author,
+    over: Option<&LockId>,
 ) -> Result<Taken, LockError> {
     let branch = branch_of(key)?;
     let blob = clone.keep_blob(lock.to_json().as_bytes())?;
@@ -255,7 +257,7 @@ pub async fn take(
     let commit = clone.make_commit(tree, None, &format!("Lock {key}"), author)?;
     let mut patience = Patience::default();
     for _ in 0..ATTEMPTS {
-        match put(clone, key, lock, &branch, &commit).await {
+        match put(clone, key, lock, &branch, &commit, over).await {
             Ok(Some(taken)) => return Ok(taken),
             Ok(None) => {}
             Err(error) => patience.after(error).await?,
@@ -271,22 +273,31 @@ async fn put(
     lock: &Lock,
     branch: &BranchName,
     commit: &Commit,
+    over: Option<&LockId>,
 ) -> Result<Option<Taken>, LockError> {
     let reference = format!("refs/heads/{branch}");
-    if clone.push(&reference, None, commit).await? == Pushed::Done {
-        return Ok(Some(Taken::Ours(Standing {
+    let ours = || {
+        Some(Taken::Ours(Standing {
             lock: lock.clone(),
             commit: commit.sha.clone(),
-        })));
+        }))
+    };
+    if clone.push(&reference, None, commit).await? == Pushed::Done {
+        return Ok(ours());
     }
-    let standing = read(clone, key).await?;
-    Ok(standing.map(|standing| {
-        if standing.lock.id == lock.id {
-            Taken::Ours(standing)
-        } else {
-            Taken::Others(standing.lock)
-        }
-    }))
+    let Some(standing) = read(clone, key).await? else {
+        return Ok(None);
+    };
+    if standing.lock.id == lock.id {
+        return Ok(Some(Taken::Ours(standing)));
+    }
+    if over == Some(&standing.lock.id) {
+        let pushed = clone
+            .push(&reference, Some(&standing.commit), commit)
+            .await?;
+        return Ok((pushed == Pushed::Done).then(ours).flatten());
+    }
+    Ok(Some(Taken::Others(standing.lock)))
 }
 
 /// Gives back the lock of `key` with this ID, and no other. `standing` is where it stood when it was last seen, if it was.

@@ -18,7 +18,7 @@ use super::succession::{Position, may_follow};
 /// What a run may do beyond the protocol.
 #[derive(Clone, Debug, Default)]
 pub struct Permits {
-    /// The lock with this ID may be given back by a request that names none, or another one.
+    /// The lock with this ID may be given back by a request that names none, and taken over by one that asks for the lock.
     pub unlock: Option<LockId>,
     /// A state may be replaced by one of another lineage, or of a lower serial.
     pub overwrite: bool,
@@ -190,7 +190,13 @@ impl Session {
         self.say(format!("Getting state from {}", self.key));
         match self.read().await {
             Ok(Some(state)) => Answer::State(state),
-            Ok(None) => Answer::NoState,
+            Ok(None) => {
+                self.say(format!(
+                    "there is no state at {} in the state repository: a write makes one",
+                    self.key
+                ));
+                Answer::NoState
+            }
             Err(error) => self.store_failed(&error),
         }
     }

@@ -163,6 +163,11 @@ impl Store {
         })
     }
 
+    /// Where the states are.
+    pub fn url(&self) -> &RepoUrl {
+        self.clone.remote().url()
+    }
+
     /// The clone for the locks, which lie in the same repository.
     pub(super) fn locks(&mut self) -> &mut PartialClone {
         &mut self.side

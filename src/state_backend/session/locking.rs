@@ -1,4 +1,4 @@
-//! LOCK and UNLOCK.
+//! The protocol's LOCK and UNLOCK requests; the lock's branch itself is `lock.rs`'s subject.
 
 use super::super::lock::{self, GivenBack, Lock, LockError, LockId, Standing, Taken, describe};
 use super::{Answer, Holder, Session};
@@ -30,7 +30,8 @@ impl Session {
 
     pub(super) async fn take(&mut self, lock: &Lock) -> Result<Taken, LockError> {
         let author = self.store.author().clone();
-        lock::take(self.store.locks(), &self.key, lock, &author).await
+        let over = self.permits.unlock.as_ref();
+        lock::take(self.store.locks(), &self.key, lock, &author, over).await
     }
 
     /// UNLOCK; the ID stands in the query, or in the lock document of the body, or nowhere.

@@ -22,6 +22,9 @@ use state::Version;
 const SHORT: Duration = Duration::from_secs(120);
 /// How long Terraform may take to save its state and stop after a TERM: the grace period of a launch's pod.
 pub const GRACE: Duration = Duration::from_secs(600);
+/// The file in its working folder to which Terraform writes a state that it could not hand over
+/// (<https://developer.hashicorp.com/terraform/language/state/backends#state-storage>).
+pub const ERRORED: &str = "errored.tfstate";
 /// What can go wrong with running Terraform.
 #[derive(Debug, thiserror::Error)]
 pub enum TerraformError {

@@ -380,6 +380,30 @@ fn a_state_that_its_branch_refuses_is_kept_on_a_rescue_branch_and_brought_back_f
 }
 
 #[test]
+fn an_emergency_file_of_an_older_run_in_the_commit_never_becomes_the_state() {
+    let stage = Stage::new();
+    let first = stage.run(stage.apply(&stage.deploy("Two", TWO)));
+    assert_eq!(first.code, Some(0), "{}", first.log);
+    let mut errored = stage.state("main");
+    errored["serial"] = 50.into();
+    errored["resources"] = serde_json::json!([]);
+    stage.deploy(
+        "Three",
+        &format!("{TWO}resource \"terraform_data\" \"third\" {{}}\n"),
+    );
+    let commit = stage.estate.commit("FieldnotesDeploy", |files| {
+        let file = files.join("terraform/errored.tfstate");
+        std::fs::write(file, errored.to_string()).unwrap();
+    });
+    let second = stage.run(stage.apply(&commit));
+    assert_eq!(second.code, Some(0), "{}", second.log);
+    assert_eq!(stage.resources(), ["first", "slow", "third"]);
+    assert_eq!(stage.state("main")["serial"], 2);
+    let line = "presync: terraform/errored.tfstate is in the commit and is not used";
+    assert!(second.log.contains(line), "{}", second.log);
+}
+
+#[test]
 fn a_protected_resource_stops_an_apply_and_passes_with_the_trailer() {
     let stage = Stage::new();
     let first = stage.run(stage.apply(&stage.deploy("Two", TWO)));

@@ -14,14 +14,12 @@ use crate::state_backend::lock::{GivenBack, Lock, LockId, Taken, describe};
 use crate::state_backend::provenance::Provenance;
 use crate::state_backend::session::{Permits, Session};
 use crate::state_backend::store::Store;
+use crate::terraform::ERRORED;
 
 use super::PresyncError;
 use super::log::Log;
 use super::rescue;
 
-/// Terraform's emergency file
-/// (<https://developer.hashicorp.com/terraform/language/state/backends#state-storage>).
-const ERRORED: &str = "errored.tfstate";
 /// The pause between two of these attempts.
 const PAUSE: Duration = Duration::from_secs(5);
 /// A state under our lock.

@@ -15,7 +15,7 @@ use crate::stop::Stop;
 use crate::terraform::changes::Changes;
 use crate::terraform::root::Root;
 use crate::terraform::state::{StateError, StateHead};
-use crate::terraform::{Terraform, Workdir, lock_plugin_cache};
+use crate::terraform::{ERRORED, Terraform, Workdir, lock_plugin_cache};
 use crate::transport::request::{DEADLINE, StageRequest};
 
 use super::PresyncError;
@@ -156,11 +156,13 @@ pub fn workdir(
     mut variables: Vec<(String, OsString)>,
     log: &mut Log,
 ) -> Result<Workdir, PresyncError> {
-    if root.remove_data_folder()? {
-        let folder = &source.terraform;
-        log.say(format_args!(
-            "{folder}/.terraform is in the commit and is not used: Terraform makes its own"
-        ));
+    for leftover in [".terraform", ERRORED] {
+        if root.remove_leftover(leftover)? {
+            let folder = &source.terraform;
+            log.say(format_args!(
+                "{folder}/{leftover} is in the commit and is not used: Terraform makes its own"
+            ));
+        }
     }
     root.write_override()?;
     variables.push(("TF_VAR_stage".to_owned(), stage.as_str().into()));

@@ -79,10 +79,10 @@ pub enum RootError {
         /// The folder in the clone.
         folder: String,
     },
-    /// Terraform's working folder is in the commit and stays in the way.
+    /// What another run of Terraform left is in the commit and stays in the way.
     #[error("{} is in the commit and could not be removed from the clone", path.display())]
     Remove {
-        /// The folder.
+        /// The file or folder.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -165,10 +165,11 @@ impl Root {
         self.has_lock_file
     }
 
-    /// Removes a working folder of Terraform's that somebody committed: it may select a workspace, a backend, other modules.
-    /// Whether there was one.
-    pub fn remove_data_folder(&self) -> Result<bool, RootError> {
-        let path = self.folder.join(".terraform");
+    /// Removes what a run of Terraform leaves behind and somebody committed, `name` in the root's folder: a working folder
+    /// may select a workspace, a backend, other modules, and an emergency file would pass for this run's state. Whether
+    /// there was one.
+    pub fn remove_leftover(&self, name: &str) -> Result<bool, RootError> {
+        let path = self.folder.join(name);
         let removed = match std::fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => Err(error),

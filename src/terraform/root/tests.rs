@@ -133,14 +133,14 @@ fn a_committed_working_folder_of_terraforms_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("main.tf"), "").unwrap();
     let root = Root::open(folder.path(), "terraform", "k", Flavour::Terraform).unwrap();
-    assert!(!root.remove_data_folder().unwrap());
+    assert!(!root.remove_leftover(".terraform").unwrap());
     let data = folder.path().join(".terraform");
     std::fs::create_dir(&data).unwrap();
     std::fs::write(data.join("environment"), "other").unwrap();
-    assert!(root.remove_data_folder().unwrap());
+    assert!(root.remove_leftover(".terraform").unwrap());
     assert!(!data.exists());
     std::os::unix::fs::symlink(folder.path(), &data).unwrap();
-    assert!(root.remove_data_folder().unwrap());
+    assert!(root.remove_leftover(".terraform").unwrap());
     assert!(folder.path().join("main.tf").exists());
 }
 

@@ -404,6 +404,28 @@ fn an_emergency_file_of_an_older_run_in_the_commit_never_becomes_the_state() {
 }
 
 #[test]
+fn a_run_whose_lock_was_released_writes_no_state_and_keeps_it_on_a_rescue_branch() {
+    let stage = Stage::new();
+    let other = "git commit-tree -m Lock $(git mktree </dev/null)";
+    let commit = stage.deploy(
+        "Lost",
+        &format!(
+            "resource \"terraform_data\" \"first\" {{\n  provisioner \"local-exec\" {{\n    command = <<-EOT\n      \
+             cd {} && export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b && \
+             git update-ref refs/heads/locks/{KEY} $({other})\n    EOT\n  }}\n}}\n",
+            stage.estate.repository("TerraformState").display()
+        ),
+    );
+    let lost = stage.run(stage.apply(&commit));
+    assert_eq!(lost.code, Some(1), "{}", lost.log);
+    assert_eq!(stage.resources(), Vec::<String>::new());
+    let rescue = format!("rescue/{KEY}/1");
+    assert_eq!(stage.state(&rescue)["serial"], 1, "{}", lost.log);
+    assert_eq!(stage.branches(), [&format!("locks/{KEY}"), "main", &rescue]);
+    assert!(!lost.log.contains("stays locked"), "{}", lost.log);
+}
+
+#[test]
 fn a_protected_resource_stops_an_apply_and_passes_with_the_trailer() {
     let stage = Stage::new();
     let first = stage.run(stage.apply(&stage.deploy("Two", TWO)));

@@ -17,7 +17,8 @@ use super::log::Log;
 /// The characters of a line of a printed state.
 const LINE: usize = 120;
 
-/// Puts the state on its rescue branch, else into the log. The lock stays: nobody may apply against the old state.
+/// Puts the state on its rescue branch, else into the log. The lock stays, where it is still ours: nobody may apply against
+/// the old state.
 pub(super) async fn bring_to_safety(
     session: &mut Session,
     key: &StateKey,
@@ -33,14 +34,24 @@ pub(super) async fn bring_to_safety(
     } else {
         ""
     };
-    // The lock is taken over, not given back first: nobody comes in between.
-    let backend = format!("presync backend {key} --allow-unlock {id} -- terraform");
+    let (backend, stays) = if session.lock_is_lost().await {
+        let backend = format!("presync backend {key} -- terraform");
+        let stays = format!(
+            "the lock of {key} was released while this run held it: look whether another run has worked on the state since, and \
+             bring this one back only if it is what is true"
+        );
+        (backend, stays)
+    } else {
+        // The lock is taken over, not given back first: nobody comes in between.
+        let backend = format!("presync backend {key} --allow-unlock {id} -- terraform");
+        let stays = format!("{key} stays locked, so that nobody applies against the old one");
+        (backend, stays)
+    };
     let steps = format!("{backend} init && {backend} state push rescued.tfstate");
     match session.rescue().await {
         Ok(Some(branch)) => {
             log.say(format_args!(
-                "the state could not be written to {key} and is kept on the branch {branch} of the state repository; {key} stays \
-                 locked, so that nobody applies against the old one"
+                "the state could not be written to {key} and is kept on the branch {branch} of the state repository; {stays}"
             ));
             log.say(format_args!(
                 "to bring it back, in an empty folder: git init -q && git fetch {states} {branch} && git show FETCH_HEAD:{key}{open} \

@@ -150,12 +150,28 @@ impl Session {
         &mut self.store
     }
 
-    /// Tries once more to write what could not be written. Whether everything is written now.
+    /// Tries once more to write what could not be written, if the lock still stands. Whether everything is written now.
     pub async fn save_unsaved(&mut self) -> bool {
-        match self.unsaved().map(<[u8]>::to_vec) {
-            None => true,
-            Some(state) => self.write(&state).await == Answer::Done,
+        let Some(state) = self.unsaved().map(<[u8]>::to_vec) else {
+            return true;
+        };
+        let id = self.held().map(|lock| lock.id().to_string());
+        if let Err(answer) = self.may_write(id.as_deref()).await {
+            self.keep_unsaved(&state, &answer);
+            return false;
         }
+        self.write(&state).await == Answer::Done
+    }
+
+    /// Whether the lock that is held is no longer in the repository; `false` where that cannot be found out.
+    pub async fn lock_is_lost(&mut self) -> bool {
+        let held = match &self.holder {
+            Holder::Run(standing) | Holder::Client(Some(standing)) => standing.commit.clone(),
+            Holder::Client(None) => return false,
+        };
+        let reference = format!("refs/heads/locks/{}", self.key);
+        let now = self.store.locks().remote().reference(&reference).await;
+        now.is_ok_and(|now| now != Some(held))
     }
 
     /// Takes a state from Terraform's own emergency file: it was never handed over.

@@ -155,6 +155,17 @@ impl Stage {
         last["class"].as_str().unwrap().to_owned()
     }
 
+    /// Has the state repository refuse every update of its branch main. The hook that does so.
+    fn refuse_updates_of_main(&self) -> std::path::PathBuf {
+        let hook = self
+            .estate
+            .repository("TerraformState")
+            .join("hooks/update");
+        std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        write_program(&hook, "#!/bin/sh\n[ \"$1\" != refs/heads/main ]\n");
+        hook
+    }
+
     /// A root whose second resource lasts until somebody stops it, and says in a file that it has begun.
     fn slow_root(&self) -> String {
         let begun = self.estate.path().join("begun");
@@ -180,6 +191,12 @@ impl Stage {
         });
         child
     }
+}
+
+fn write_program(path: &Path, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, script).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 const TWO: &str =
@@ -357,15 +374,8 @@ fn with_git_out_of_reach_at_the_end_the_state_stands_in_the_log_and_is_brought_b
 
 #[test]
 fn a_state_that_its_branch_refuses_is_kept_on_a_rescue_branch_and_brought_back_from_there() {
-    use std::os::unix::fs::PermissionsExt as _;
     let stage = Stage::new();
-    let hook = stage
-        .estate
-        .repository("TerraformState")
-        .join("hooks/update");
-    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    std::fs::write(&hook, "#!/bin/sh\n[ \"$1\" != refs/heads/main ]\n").unwrap();
-    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let hook = stage.refuse_updates_of_main();
     let refused = stage.run(stage.apply(&stage.deploy("Two", TWO)));
     assert_eq!(refused.code, Some(1), "{}", refused.log);
     let rescue = format!("rescue/{KEY}/1");
@@ -423,6 +433,30 @@ fn a_run_whose_lock_was_released_writes_no_state_and_keeps_it_on_a_rescue_branch
     assert_eq!(stage.state(&rescue)["serial"], 1, "{}", lost.log);
     assert_eq!(stage.branches(), [&format!("locks/{KEY}"), "main", &rescue]);
     assert!(!lost.log.contains("stays locked"), "{}", lost.log);
+}
+
+#[test]
+fn an_emergency_file_that_a_full_disk_has_cut_short_takes_no_states_place() {
+    let stage = Stage::new();
+    stage.refuse_updates_of_main();
+    let wrapper = stage.estate.path().join("terraform");
+    let terraform = stagewright::child::find_program(Path::new("terraform")).unwrap();
+    let script = format!(
+        "#!/bin/sh\n{} \"$@\" && exit\n[ ! -e errored.tfstate ] || : >errored.tfstate\nexit 1\n",
+        terraform.display()
+    );
+    write_program(&wrapper, &script);
+    let mut apply = stage.apply(&stage.deploy("Two", TWO));
+    apply.env("STAGEWRIGHT_TERRAFORM", &wrapper);
+    let cut = stage.run(apply);
+    assert_eq!(cut.code, Some(1), "{}", cut.log);
+    let state = stage.state(&format!("rescue/{KEY}/1"));
+    assert_eq!(
+        state["resources"].as_array().map(Vec::len),
+        Some(2),
+        "{}",
+        cut.log
+    );
 }
 
 #[test]

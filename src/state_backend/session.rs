@@ -174,8 +174,20 @@ impl Session {
         now.is_ok_and(|now| now != Some(held))
     }
 
-    /// Takes a state from Terraform's own emergency file: it was never handed over.
+    /// Takes a state from Terraform's own emergency file: it was never handed over. One that was cut short, as on a full
+    /// disk, or that is older than what was handed over, takes no state's place.
     pub fn take_errored(&mut self, state: Vec<u8>) {
+        let handed_over = self.unsaved().map(|state| Position::read(state).ok());
+        let serial = Position::read(&state).map(|position| position.serial).ok();
+        let better = match handed_over {
+            None => !state.is_empty(),
+            Some(handed_over) => {
+                serial.is_some() && serial >= handed_over.map(|position| position.serial)
+            }
+        };
+        if !better {
+            return;
+        }
         self.unsaved = Some(Unsaved {
             state,
             refused: false,

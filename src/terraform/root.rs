@@ -1,7 +1,8 @@
 //! The form of a root module: which files are its configuration, and what of it we refuse before Terraform runs.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use hcl_edit::Span;
@@ -89,6 +90,12 @@ pub enum RootError {
         source: io::Error,
     },
     /// It already has a file of the name that ours would take.
+    #[error("{} is in the way of the file of that name that points Terraform to the state: rename it", path.display())]
+    NameTaken {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Our file could not be written.
     #[error("the override file that points Terraform to the stage's state could not be written to {}", path.display())]
     Override {
         /// The file.
@@ -194,10 +201,24 @@ impl Root {
 
     /// Writes the file that points Terraform to our state backend (its address comes from the environment).
     /// Override files apply in the order of their names and the last one wins, so ours sorts after every other.
+    /// A file of the same name and another content is somebody else's, and stays.
     pub fn write_override(&self) -> Result<(), RootError> {
         let path = self.override_path();
         let text = "terraform {\n  backend \"http\" {}\n}\n";
-        std::fs::write(&path, text).map_err(|source| RootError::Override { path, source })
+        let written = File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+        match written {
+            // A run that was killed has left it there.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let is_ours = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file())
+                    && std::fs::read(&path).is_ok_and(|found| found == text.as_bytes());
+                if is_ours {
+                    Ok(())
+                } else {
+                    Err(RootError::NameTaken { path })
+                }
+            }
+            other => other.map_err(|source| RootError::Override { path, source }),
+        }
     }
 
     /// The same for a folder that is not ours: the file goes when what is returned is dropped.

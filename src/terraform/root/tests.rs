@@ -129,6 +129,32 @@ fn our_override_sorts_after_every_other_one() {
 }
 
 #[test]
+fn a_file_of_somebody_elses_under_the_name_of_our_override_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("~stagewright_override.tf");
+    let precious = folder.path().join("precious");
+    std::fs::write(folder.path().join("main.tf"), "").unwrap();
+    std::fs::write(&precious, "kept").unwrap();
+    let taken = || {
+        let root = Root::open(folder.path(), "terraform", "k", Flavour::Terraform).unwrap();
+        matches!(root.override_file(), Err(RootError::NameTaken { .. }))
+    };
+    std::fs::write(&file, "# mine\n").unwrap();
+    assert!(taken());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "# mine\n");
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&precious, &file).unwrap();
+    assert!(taken());
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "kept");
+    std::fs::remove_file(&file).unwrap();
+
+    let root = Root::open(folder.path(), "terraform", "k", Flavour::Terraform).unwrap();
+    root.write_override().unwrap();
+    drop(root.override_file().unwrap());
+    assert!(!file.exists());
+}
+
+#[test]
 fn a_committed_working_folder_of_terraforms_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("main.tf"), "").unwrap();

@@ -363,6 +363,24 @@ fn all_locks_are_listed_with_their_holders_and_ages() {
 }
 
 #[test]
+fn locks_that_cannot_be_listed_are_said_to_be_the_state_repositorys() {
+    let mut bench = Bench::new("");
+    let away = bench.path().join("away.git");
+    bench.set(
+        "STAGEWRIGHT_STATE_URL",
+        &format!("file://{}", away.display()),
+    );
+    let listed = bench.presync(&["locks"]);
+    assert_eq!(listed.code, 1, "{listed:#?}");
+    assert!(
+        listed
+            .stdout
+            .starts_with("presync: the locks of the state repository could not be read"),
+        "{listed:#?}"
+    );
+}
+
+#[test]
 fn a_lock_is_released_by_its_exact_id_alone() {
     let bench = Bench::new("");
     let none = bench.presync(&["unlock", KEY, "--lock-id", ID]);

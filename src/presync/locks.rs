@@ -7,7 +7,7 @@ use crate::git::tree::PartialClone;
 use crate::names::StateKey;
 use crate::scratch::Scratch;
 use crate::state_backend::lock::describe;
-use crate::state_backend::lock::{self, GivenBack, LockId};
+use crate::state_backend::lock::{self, GivenBack, LockError, LockId};
 
 use super::PresyncError;
 use super::environment::Environment;
@@ -16,7 +16,7 @@ use super::log::Log;
 /// Lists every locked state with its holder and the lock's age. A lock that cannot be read is a line as well.
 pub async fn list(environment: &Environment, log: &mut Log) -> Result<(), PresyncError> {
     let (_scratch, mut clone) = clone(environment)?;
-    let names = lock::names(clone.remote()).await?;
+    let names = lock::names(clone.remote()).await.map_err(LockError::Git)?;
     if names.is_empty() {
         log.say("no state is locked");
     }
@@ -69,7 +69,8 @@ pub async fn unlock(
 fn clone(environment: &Environment) -> Result<(Scratch, PartialClone), PresyncError> {
     let scratch = Scratch::new()?;
     let remote = Remote::new(environment.state_url.clone(), environment.credentials()?);
-    let clone = PartialClone::init(remote, scratch.path().join("state.git"))?;
+    let clone =
+        PartialClone::init(remote, scratch.path().join("state.git")).map_err(LockError::Git)?;
     Ok((scratch, clone))
 }
 

@@ -545,6 +545,54 @@ fn a_sealed_state_is_not_applied_against_without_recipients_and_stays_sealed_wit
 }
 
 #[test]
+fn a_state_that_sops_cannot_seal_for_a_while_is_tried_again_and_stands_nowhere_in_plain_text() {
+    let sops = stagewright::child::find_program(Path::new("sops"));
+    let Some(sops) = tools::found_or_left_out("sops", "STAGEWRIGHT_TOOLS_REQUIRED", sops) else {
+        return;
+    };
+    let stage = Stage::new();
+    let folder = stage.estate.path().join("programs");
+    let away = stage.estate.path().join("away");
+    std::fs::create_dir(&folder).unwrap();
+    // Out of reach for as long as a line is left in the file.
+    let script = format!(
+        "#!/bin/sh\nif [ -s {0} ]; then sed -i 1d {0}; exit 1; fi\nexec {1} \"$@\"\n",
+        away.display(),
+        sops.display()
+    );
+    write_program(&folder.join("sops"), &script);
+    let keys = stage
+        .estate
+        .path()
+        .join("sandbox/credentials/sandbox.agekey");
+    let text = std::fs::read_to_string(&keys).unwrap();
+    let recipient = text
+        .lines()
+        .find_map(|line| line.strip_prefix("# public key: "))
+        .unwrap();
+    let root = format!(
+        "resource \"terraform_data\" \"first\" {{\n  provisioner \"local-exec\" {{\n    command = \"printf '1\\\\n2\\\\n3\\\\n' >{}\"\n  }}\n}}\n",
+        away.display()
+    );
+    let mut apply = stage.apply(&stage.deploy("Sealed", &root));
+    let path = std::env::var("PATH").unwrap();
+    apply
+        .env("PATH", format!("{}:{path}", folder.display()))
+        .env("SOPS_AGE_KEY_FILE", &keys)
+        .env("SOPS_AGE_RECIPIENTS", recipient);
+    let run = stage.run(apply);
+    assert_eq!(std::fs::read_to_string(&away).unwrap(), "");
+    assert!(!run.log.contains("presync-state: "), "{}", run.log);
+    let state = stage.state("main");
+    assert!(
+        state["lineage"].as_str().unwrap().starts_with("ENC["),
+        "{}",
+        run.log
+    );
+    assert_eq!(stage.branches(), ["main"]);
+}
+
+#[test]
 fn a_hostile_root_finds_no_credential_of_ours() {
     let stage = Stage::new();
     let secrets = [

@@ -31,7 +31,9 @@ pub enum SealError {
     )]
     Refused(#[source] SopsSaid),
     /// It ran and refused to encrypt.
-    #[error("it is to be encrypted with sops, which could not do so: correct the recipients")]
+    #[error(
+        "it is to be encrypted with sops, which could not do so: correct the recipients, or see that their key service answers"
+    )]
     NotSealed(#[source] SopsSaid),
     /// The configuration for sops could not be written.
     #[error("it is to be encrypted with sops, whose configuration could not be written to {}", path.display())]
@@ -65,7 +67,20 @@ pub enum SealError {
     NoMac,
 }
 
-/// The words of sops itself, on one line.
+impl SealError {
+    /// Whether it may be otherwise a moment later: a key service that does not answer looks like a wrong key.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            SealError::Child(_)
+                | SealError::Refused(_)
+                | SealError::NotSealed(_)
+                | SealError::Config { .. }
+        )
+    }
+}
+
+/// The words of sops itself, on one line; how it ended, where it said nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("sops said: {0}")]
 pub struct SopsSaid(String);
@@ -119,10 +134,14 @@ pub async fn seal(
     };
     let before = Value::Object(before);
     let path = folder.join("sops.json");
-    std::fs::write(&path, recipients.config().to_string()).map_err(|source| SealError::Config {
-        path: path.clone(),
-        source,
-    })?;
+    let text = recipients.config().to_string();
+    // Once it is there, a disk that has become full does not keep a state from being sealed.
+    if std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+        std::fs::write(&path, text).map_err(|source| SealError::Config {
+            path: path.clone(),
+            source,
+        })?;
+    }
     let config = path.to_string_lossy();
     let arguments = [
         "--config",
@@ -202,6 +221,12 @@ async fn sops(arguments: &[&str], input: &[u8]) -> Result<Result<Vec<u8>, SopsSa
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said: Vec<&str> = said.split_whitespace().collect();
+    if said.is_empty() {
+        return Ok(Err(SopsSaid(format!(
+            "nothing, and {}",
+            child::end_in_words(output.status)
+        ))));
+    }
     Ok(Err(SopsSaid(said.join(" "))))
 }
 

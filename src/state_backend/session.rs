@@ -409,6 +409,10 @@ impl Session {
                 self.say(text.clone());
                 Answer::Failed(text)
             }
+            StoreError::NotSealed { source, .. } if source.may_pass() => {
+                self.say(text.clone());
+                Answer::Failed(text)
+            }
             _ => self.refused(text),
         }
     }

@@ -179,8 +179,14 @@ impl Stage {
 
     /// Starts an apply of that root, and waits until it is in the middle.
     fn start_slow(&self) -> Child {
+        self.start_slow_with_patience("1")
+    }
+
+    /// The same with so many seconds for a state that cannot be written.
+    fn start_slow_with_patience(&self, seconds: &str) -> Child {
         let commit = self.deploy("Slow", &self.slow_root());
         let mut apply = self.apply(&commit);
+        apply.env("STAGEWRIGHT_SAVE_PATIENCE", seconds);
         let child = apply
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -370,6 +376,20 @@ fn with_git_out_of_reach_at_the_end_the_state_stands_in_the_log_and_is_brought_b
         "precious"
     );
     assert_eq!(stage.branches(), ["main"]);
+}
+
+#[test]
+fn a_stop_ends_the_patience_with_a_state_that_cannot_be_written() {
+    let stage = Stage::new();
+    let mut child = stage.start_slow_with_patience("86400");
+    let repository = stage.estate.repository("TerraformState");
+    let away = repository.with_extension("away");
+    std::fs::rename(&repository, &away).unwrap();
+    processes::send(child.id().cast_signed(), Signal::TERM);
+    until("the end of the apply", || child.try_wait().unwrap());
+    let stopped = Run::of(&child.wait_with_output().unwrap());
+    assert!(stopped.log.contains("presync-state: "), "{}", stopped.log);
+    assert_eq!(stage.left_behind(), Vec::<String>::new());
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::state_backend::lock::{GivenBack, Lock, LockId, Taken, describe};
 use crate::state_backend::provenance::Provenance;
 use crate::state_backend::session::{Permits, Session};
 use crate::state_backend::store::Store;
+use crate::stop::Stop;
 use crate::terraform::ERRORED;
 
 use super::PresyncError;
@@ -91,17 +92,18 @@ impl Held {
         }
     }
 
-    /// The end of the run, whatever its result: a state that could not be written is tried again for as long as `patience`,
-    /// then brought to safety, and the lock is given back, unless the state did not get to its place. The serial of the
+    /// The end of the run, whatever its result: a state that could not be written is tried again for as long as `patience`
+    /// and until somebody wants us to stop, then brought to safety, and the lock is given back, unless the state did not get to its place. The serial of the
     /// last state that was written.
     pub async fn end(
         mut self,
         patience: Duration,
         log: &mut Log,
+        stop: &mut Stop,
     ) -> Result<Option<u64>, PresyncError> {
         let session = Arc::clone(&self.session);
         let mut session = session.lock().await;
-        let saved = save(&mut session, patience).await;
+        let saved = save(&mut session, patience, stop).await;
         self.say_lines(log);
         if !saved {
             return Err(rescue::bring_to_safety(&mut session, &self.key, &self.states, log).await);
@@ -117,7 +119,7 @@ impl Held {
     }
 }
 
-async fn save(session: &mut Session, patience: Duration) -> bool {
+async fn save(session: &mut Session, patience: Duration, stop: &mut Stop) -> bool {
     let give_up = tokio::time::Instant::now() + patience;
     loop {
         if session.save_unsaved().await {
@@ -126,7 +128,11 @@ async fn save(session: &mut Session, patience: Duration) -> bool {
         if session.unsaved_for_good() || tokio::time::Instant::now() >= give_up {
             return false;
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            // A KILL follows, and the state is nowhere but here.
+            _ = stop.next() => return session.save_unsaved().await,
+        }
     }
 }
 

@@ -46,13 +46,32 @@ pub fn provenance(deploy_commit: Option<CommitSha>) -> Provenance {
     let pod = variable(POD_NAME).or_else(|| in_a_pod.then(host));
     Provenance {
         deploy_commit,
-        build: variable(BUILD_URL),
+        build: variable(BUILD_URL).map(|url| without_credentials(&url)),
         pod: pod.map(|pod| match namespace {
             Some(namespace) => format!("{namespace}/{pod}"),
             None => pod,
         }),
         job: variable(JOB_UID),
     }
+}
+
+/// The most that is kept of a build's address.
+const LONGEST_URL: usize = 1000;
+
+/// A URL without a user and password, which may stand in a build server's own.
+fn without_credentials(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    let plain = format!("{scheme}{separator}{host}{path}");
+    plain
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(LONGEST_URL)
+        .collect()
 }
 
 /// The host's name, which in a pod is the pod's.
@@ -64,6 +83,24 @@ pub fn host() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_address_of_a_build_is_kept_without_credentials() {
+        for (given, kept) in [
+            (
+                "https://ci.example.com/job/a/7/",
+                "https://ci.example.com/job/a/7/",
+            ),
+            (
+                "https://me:pw@ci.example.com/job/a@b/",
+                "https://ci.example.com/job/a@b/",
+            ),
+            ("build 7", "build 7"),
+        ] {
+            assert_eq!(without_credentials(given), kept);
+        }
+        assert_eq!(without_credentials(&"x".repeat(70_000)).len(), 1000);
+    }
 
     #[test]
     fn an_author_is_a_name_and_an_address_in_angle_brackets() {

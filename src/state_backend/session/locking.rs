@@ -18,12 +18,34 @@ impl Session {
         match self.take(&lock).await {
             Ok(Taken::Ours(standing)) => {
                 self.holder = Holder::Client(Some(standing));
-                Answer::Done
+                self.refuse_in_time().await
             }
             Ok(Taken::Others(other)) => {
                 self.say(format!("{} is locked: {}", self.key, describe(&other)));
                 Answer::Locked(other)
             }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// A command that takes the lock is going to write: what would be refused then is refused before it does anything.
+    async fn refuse_in_time(&mut self) -> Answer {
+        if self.store.seals() {
+            return Answer::Done;
+        }
+        let refused = match self.store.read(&self.key).await {
+            Ok(Some(stored)) => self.store.may_replace(&self.key, &stored).err(),
+            // Whatever is wrong with the state, the command itself says so when it reads it.
+            Ok(None) | Err(_) => None,
+        };
+        let Some(refused) = refused else {
+            return Answer::Done;
+        };
+        let text = crate::report::one_line(&refused);
+        self.say(format!("refused: {text}"));
+        match self.release().await {
+            // Not 409: Terraform looks for a lock in that answer.
+            Ok(_) => Answer::Bad(text),
             Err(error) => self.failed(&error),
         }
     }

@@ -1,7 +1,9 @@
-//! What `deploy/` grants and refuses in a real cluster.
+//! What `deploy/` grants and refuses in a real cluster, and the PreSync hook under a real Argo CD.
 
 #[path = "cluster/admission.rs"]
 mod admission;
+#[path = "cluster/hook.rs"]
+mod hook;
 #[path = "cluster/rights.rs"]
 mod rights;
 #[path = "support/testbed.rs"]

@@ -288,7 +288,12 @@ fn a_sync_applies_the_root_first_and_a_root_that_fails_stops_it() {
     let (phase, log) = stage.sync(&root("dev", "second"), "3");
     assert_eq!(phase, "Failed", "{log}");
     assert!(log.contains("the app says no"), "{log}");
-    assert_eq!(git(&states, &["rev-parse", "main"]), before);
+    assert_eq!(
+        git(&states, &["rev-parse", "main"]),
+        before,
+        "{log}{}",
+        git(&states, &["log", "--format=%aI %H %s%n%b", "main"])
+    );
     assert_eq!(stage.release(), "2");
     stage.remove();
 }

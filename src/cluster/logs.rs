@@ -1,0 +1,389 @@
+//! The log of a pod's container, followed to its end: what the kubelet serves ends, hangs and fails for reasons of its
+//! own, so only the container's status is taken for the end.
+
+pub mod reassemble;
+mod stamp;
+mod window;
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::{AsyncRead, AsyncReadExt};
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
+use kube::Api;
+use kube::api::LogParams;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+use self::reassemble::{Delivered, Gap, Part, Reassembly, Tail};
+use super::{Cluster, ClusterError};
+
+/// The first and the longest wait before the log is asked for again.
+const WAITS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// A pod that has ended, but whose log does not come to what was delivered, is read so often.
+const LAST_READS: u32 = 3;
+/// Events that wait for their reader; nothing more is read from the API server until it takes one.
+const WAITING: usize = 4;
+
+/// Which log to follow.
+#[derive(Clone, Debug)]
+pub struct Container {
+    /// The pod's namespace.
+    pub namespace: String,
+    /// The pod's name.
+    pub pod: String,
+    /// The pod's UID: another pod of its name is not this one.
+    pub uid: String,
+    /// The container's name.
+    pub container: String,
+}
+
+/// How long what may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Nothing new for so long is told, again and again.
+    pub silence: Duration,
+    /// A silent stream makes the pod be looked at so often.
+    pub look: Duration,
+    /// A stream silent for so long is opened anew: its connection may be dead.
+    pub reopen: Duration,
+    /// When the API server, or the kubelet behind it, has failed for so long, the log is given up.
+    pub unreachable: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            silence: Duration::from_secs(30),
+            look: Duration::from_secs(10),
+            reopen: Duration::from_secs(60),
+            unreachable: Duration::from_secs(300),
+        }
+    }
+}
+
+/// What happens to a log.
+#[derive(Debug)]
+pub enum Event {
+    /// Exactly what the container wrote.
+    Bytes(Vec<u8>),
+    /// Here something may be missing.
+    Gap(Gap),
+    /// Nothing new has come for so long; and why, where that is known.
+    Silent(Duration, Option<String>),
+    /// Nothing follows.
+    Ended(Ended),
+}
+
+/// How a log ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// What became of the container.
+    pub end: End,
+    /// How much was delivered.
+    pub delivered: Delivered,
+    /// Whether the log's end was seen.
+    pub tail: Tail,
+}
+
+/// What became of the container.
+#[derive(Debug)]
+pub enum End {
+    /// It ended, with exit code, reason and termination message.
+    Terminated(ContainerStateTerminated),
+    /// The pod ended, and the container's own end is not known: evicted, or its node is lost.
+    PodEnded(String),
+    /// There is no such pod any more.
+    PodGone,
+    /// The API server or the kubelet failed for too long; this was the last error.
+    GivenUp(ClusterError),
+}
+
+/// A log that is being followed. Dropping it ends that.
+#[derive(Debug)]
+pub struct Log {
+    events: mpsc::Receiver<Event>,
+    task: JoinHandle<()>,
+}
+
+impl Log {
+    /// Begins to follow. Must be called within a Tokio runtime.
+    pub fn follow(cluster: &Cluster, container: Container, limits: Limits) -> Log {
+        let (sender, events) = mpsc::channel(WAITING);
+        let follower = Follower {
+            pods: Api::namespaced(cluster.client(), &container.namespace),
+            cluster: cluster.clone(),
+            container,
+            limits,
+            log: Reassembly::default(),
+            events: sender,
+            new: Instant::now(),
+            told: Instant::now(),
+            why: None,
+            failing: None,
+        };
+        let task = tokio::spawn(follower.run());
+        Log { events, task }
+    }
+
+    /// The next event; `None` behind the end. Safe to drop and ask again.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Nobody wants the rest.
+struct Unwanted;
+
+type Wanted<T> = Result<T, Unwanted>;
+
+/// What the pod's status says.
+enum Seen {
+    Waiting(String),
+    Running,
+    Ended(End),
+}
+
+/// How a stream ended.
+enum Stream {
+    End,
+    Failed(ClusterError),
+}
+
+struct Follower {
+    cluster: Cluster,
+    pods: Api<Pod>,
+    container: Container,
+    limits: Limits,
+    log: Reassembly,
+    events: mpsc::Sender<Event>,
+    /// When something new came last, and when a silence was told last.
+    new: Instant,
+    told: Instant,
+    why: Option<String>,
+    failing: Option<Instant>,
+}
+
+impl Follower {
+    async fn run(mut self) {
+        let Ok((end, tail)) = self.until_it_ended().await else {
+            return;
+        };
+        let delivered = self.log.delivered();
+        let ended = Ended {
+            end,
+            delivered,
+            tail,
+        };
+        if self.events.send(Event::Ended(ended)).await.is_err() {
+            tracing::debug!("nobody waits for the end of the log");
+        }
+    }
+
+    async fn until_it_ended(&mut self) -> Wanted<(End, Tail)> {
+        let mut wait = WAITS.0;
+        let mut last_reads = 0;
+        loop {
+            let before = self.log.delivered();
+            let (failed, ended) = match self.look().await? {
+                Err(error) => (Some(error), None),
+                Ok(Seen::Waiting(why)) => {
+                    self.why = Some(why);
+                    self.failing = None;
+                    (None, None)
+                }
+                Ok(Seen::Running) => (self.stream(true).await?, None),
+                Ok(Seen::Ended(End::PodGone)) => return Ok((End::PodGone, Tail::NotSeen)),
+                Ok(Seen::Ended(end)) => (self.stream(false).await?, Some(end)),
+            };
+            let quiet = self.log.delivered() == before;
+            if let Some(end) = ended {
+                last_reads += u32::from(quiet && failed.is_none());
+                let seen = quiet && failed.is_none() && self.log.caught_up();
+                if seen || last_reads == LAST_READS || (failed.is_some() && self.overdue()) {
+                    let (parts, tail) = self.log.finish();
+                    self.give(parts).await?;
+                    return Ok((
+                        end,
+                        if failed.is_some() {
+                            Tail::NotSeen
+                        } else {
+                            tail
+                        },
+                    ));
+                }
+            }
+            if let Some(error) = failed {
+                self.failing.get_or_insert_with(Instant::now);
+                if self.overdue() {
+                    return Ok((End::GivenUp(error), Tail::NotSeen));
+                }
+                self.why = Some(crate::report::one_line(&error));
+            }
+            wait = if quiet {
+                (wait * 2).min(WAITS.1)
+            } else {
+                WAITS.0
+            };
+            self.during(tokio::time::sleep(wait)).await?;
+        }
+    }
+
+    fn overdue(&self) -> bool {
+        self.failing
+            .is_some_and(|since| since.elapsed() >= self.limits.unreachable)
+    }
+
+    /// Reads the pod's status.
+    async fn look(&mut self) -> Wanted<Result<Seen, ClusterError>> {
+        let (cluster, pods) = (self.cluster.clone(), self.pods.clone());
+        let name = self.container.pod.clone();
+        let read = self
+            .during(async move { cluster.ask(pods.get_opt(&name)).await })
+            .await?;
+        Ok(read.map(|pod| {
+            let pod = pod.filter(|pod| pod.metadata.uid.as_ref() == Some(&self.container.uid));
+            pod.map_or(Seen::Ended(End::PodGone), |pod| {
+                seen(&pod, &self.container.container)
+            })
+        }))
+    }
+
+    /// Reads the log from where it broke off, until the stream ends, fails, or has been silent for too long.
+    async fn stream(&mut self, follow: bool) -> Wanted<Option<ClusterError>> {
+        let since = self.log.resume();
+        let parameters = LogParams {
+            container: Some(self.container.container.clone()),
+            follow,
+            timestamps: true,
+            since_time: since.and_then(|second| jiff::Timestamp::from_second(second).ok()),
+            ..LogParams::default()
+        };
+        let (pods, name) = (self.pods.clone(), self.container.pod.clone());
+        // Old kubelets answer only when there is a first line: the answer is waited for like one.
+        let mut source = Source::Asked(Box::pin(async move {
+            let stream = pods.log_stream(&name, &parameters).await?;
+            Ok(Box::pin(stream) as Body)
+        }));
+        let mut piece = vec![0; 64 * 1024];
+        let mut heard = Instant::now();
+        let mut look = heard + self.limits.look;
+        let end = loop {
+            let read = self
+                .during(timeout_at(look, source.read(&mut piece)))
+                .await?;
+            match read {
+                Ok(Ok(0)) => {
+                    self.failing = None;
+                    break Stream::End;
+                }
+                Ok(Ok(count)) => {
+                    heard = Instant::now();
+                    look = heard + self.limits.look;
+                    self.failing = None;
+                    let parts = self.log.push(piece.get(..count).unwrap_or_default());
+                    self.give(parts).await?;
+                }
+                Ok(Err(error)) => break Stream::Failed(error.into()),
+                Err(_silent) => {
+                    if matches!(source, Source::Open(_)) {
+                        self.failing = None;
+                    }
+                    if heard.elapsed() >= self.limits.reopen
+                        || !matches!(self.look().await?, Ok(Seen::Running))
+                    {
+                        break Stream::End;
+                    }
+                    look = Instant::now() + self.limits.look;
+                }
+            }
+        };
+        self.why = self.log.aside();
+        Ok(match end {
+            Stream::End => None,
+            Stream::Failed(error) => Some(error),
+        })
+    }
+
+    async fn give(&mut self, parts: Vec<Part>) -> Wanted<()> {
+        for part in parts {
+            let event = match part {
+                Part::Bytes(bytes) => Event::Bytes(bytes),
+                Part::Gap(gap) => Event::Gap(gap),
+            };
+            self.events.send(event).await.map_err(|_| Unwanted)?;
+            self.new = Instant::now();
+            self.told = self.new;
+            self.why = None;
+        }
+        Ok(())
+    }
+
+    /// Waits for something, and tells a silence meanwhile.
+    async fn during<T>(&mut self, something: impl Future<Output = T>) -> Wanted<T> {
+        tokio::pin!(something);
+        loop {
+            match timeout_at(self.told + self.limits.silence, &mut something).await {
+                Ok(done) => return Ok(done),
+                Err(_silent) => {
+                    self.told = Instant::now();
+                    let silent = Event::Silent(self.new.elapsed(), self.why.clone());
+                    self.events.send(silent).await.map_err(|_| Unwanted)?;
+                }
+            }
+        }
+    }
+}
+
+type Body = Pin<Box<dyn AsyncRead + Send>>;
+
+/// A stream that was asked for. Reading is safe to drop and begin again.
+enum Source {
+    Asked(Pin<Box<dyn Future<Output = kube::Result<Body>> + Send>>),
+    Open(Body),
+}
+
+impl Source {
+    async fn read(&mut self, piece: &mut [u8]) -> kube::Result<usize> {
+        if let Source::Asked(asked) = self {
+            *self = Source::Open(asked.await?);
+        }
+        match self {
+            Source::Open(stream) => stream.read(piece).await.map_err(kube::Error::ReadEvents),
+            Source::Asked(_) => Ok(0),
+        }
+    }
+}
+
+fn seen(pod: &Pod, container: &str) -> Seen {
+    let status = pod.status.as_ref();
+    let statuses = status.and_then(|s| s.container_statuses.as_ref());
+    let state = statuses
+        .and_then(|all| all.iter().find(|one| one.name == container))
+        .and_then(|one| one.state.as_ref());
+    if let Some(terminated) = state.and_then(|s| s.terminated.clone()) {
+        return Seen::Ended(End::Terminated(terminated));
+    }
+    let phase = status.and_then(|s| s.phase.as_deref()).unwrap_or("Pending");
+    if matches!(phase, "Failed" | "Succeeded") {
+        let words = [
+            status.and_then(|s| s.reason.as_deref()),
+            status.and_then(|s| s.message.as_deref()),
+        ];
+        let words: Vec<&str> = [Some(phase)].into_iter().chain(words).flatten().collect();
+        return Seen::Ended(End::PodEnded(words.join(": ")));
+    }
+    if state.is_some_and(|s| s.running.is_some()) {
+        return Seen::Running;
+    }
+    let waiting = state.and_then(|s| s.waiting.as_ref());
+    let reason = waiting.and_then(|w| w.reason.as_deref()).unwrap_or(phase);
+    Seen::Waiting(format!("the container has not started yet: {reason}"))
+}

@@ -38,6 +38,9 @@ struct Cli {
     /// End with code 3 when the plan carries changes
     #[arg(long)]
     fail_on_changes: bool,
+    /// The build that asks for the plan, as an address for people; told in the Job that plans
+    #[arg(long, value_name = "URL", env = "STAGEWRIGHT_BUILD_URL")]
+    build_url: Option<String>,
     #[command(flatten)]
     shared: SharedArguments,
 }
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
                 namespace: cli.namespace,
                 branch: cli.branch,
                 revision: cli.revision,
+                build: cli.build_url.filter(|url| !url.is_empty()),
                 log: cli.log,
                 on_changes,
             };

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::names::{AppPath, NameError, RepoName, StageName, Target};
 use crate::report::{self, Failure, Outcome};
 use crate::sandbox::{Reset, Sandbox, SandboxError};
-use crate::settings::{Settings, SettingsError, SettingsOrigin};
+use crate::settings::{RunnerSettings, Settings, SettingsError, SettingsOrigin};
 
 /// The variable that names the settings file.
 pub const SETTINGS_VARIABLE: &str = "STAGEWRIGHT_SETTINGS";
@@ -34,6 +34,10 @@ pub struct SharedArguments {
     #[arg(long, requires = "sandbox")]
     pub sandbox_reset: bool,
 
+    /// The context of the kubeconfig to work in, instead of that of the settings
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+
     /// Write the outcome to FILE as JSON
     #[arg(long, value_name = "FILE")]
     pub result: Option<PathBuf>,
@@ -49,6 +53,11 @@ pub enum ArgumentsError {
     /// The sandbox could not be opened.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// A context, where no cluster is asked.
+    #[error(
+        "--context names a cluster, and the runner of the settings is local: leave it out, or set runner.kubernetes"
+    )]
+    Context,
     /// The settings could not be read.
     #[error(transparent)]
     Settings(#[from] SettingsError),
@@ -61,7 +70,9 @@ impl From<ArgumentsError> for Failure {
                 Outcome::Failed
             }
             // The folder that was named, or the file: the command line or the settings are wrong.
-            ArgumentsError::Sandbox(_) | ArgumentsError::Settings(_) => Outcome::Usage,
+            ArgumentsError::Sandbox(_) | ArgumentsError::Settings(_) | ArgumentsError::Context => {
+                Outcome::Usage
+            }
         };
         Failure::new(outcome, error)
     }
@@ -74,7 +85,15 @@ impl SharedArguments {
         if self.verbose {
             report::verbose();
         }
-        let (settings, from) = self.find()?;
+        let (mut settings, from) = self.find()?;
+        if let Some(context) = &self.context {
+            match &mut settings.runner {
+                RunnerSettings::Kubernetes(kubernetes) => {
+                    kubernetes.context = Some(context.clone());
+                }
+                RunnerSettings::Local { .. } => return Err(ArgumentsError::Context.into()),
+            }
+        }
         report::heading(
             "settings",
             format_args!("{} ({from})", settings.file.display()),

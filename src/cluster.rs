@@ -1,12 +1,18 @@
 //! The Kubernetes API: reached as the pod's own service account, never by way of a kubeconfig's current context. Every
 //! request has a bound, and a list is whole or an error.
 
+pub mod job;
+pub mod launch;
 pub mod logs;
+pub mod run;
+pub mod start;
+pub mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kube::api::ListParams;
+use kube::config::{KubeConfigOptions, KubeconfigError};
 use kube::core::Status;
 use kube::{Api, Client, Config};
 use serde::de::DeserializeOwned;
@@ -113,6 +119,15 @@ pub enum ClusterError {
     /// The account's files, or the variables with the server's address.
     #[error("the pod's service account could not be used")]
     Account(#[source] kube::config::InClusterError),
+    /// The kubeconfig has no such context, or it cannot be used.
+    #[error("the context {context:?} of the kubeconfig could not be used")]
+    Context {
+        /// The context.
+        context: String,
+        /// Why.
+        #[source]
+        source: Box<KubeconfigError>,
+    },
     /// The client could not be made.
     #[error("no client for the Kubernetes API could be made")]
     Client(#[source] kube::Error),
@@ -143,6 +158,7 @@ impl ClusterError {
         match self {
             ClusterError::Answer { code, .. } => Some(*code),
             ClusterError::Account(_)
+            | ClusterError::Context { .. }
             | ClusterError::Client(_)
             | ClusterError::TimedOut
             | ClusterError::Request(_)
@@ -173,6 +189,19 @@ impl Cluster {
     /// The cluster that this process runs in, as the pod's service account.
     pub fn of_pod() -> Result<Cluster, ClusterError> {
         Cluster::from_config(Config::incluster().map_err(ClusterError::Account)?)
+    }
+
+    /// The cluster of this context of the user's kubeconfig (`KUBECONFIG`, else `~/.kube/config`), whichever is its current one.
+    pub async fn of_context(context: &str) -> Result<Cluster, ClusterError> {
+        let options = KubeConfigOptions {
+            context: Some(context.to_owned()),
+            ..KubeConfigOptions::default()
+        };
+        let config = Config::from_kubeconfig(&options).await;
+        Cluster::from_config(config.map_err(|source| ClusterError::Context {
+            context: context.to_owned(),
+            source: Box::new(source),
+        })?)
     }
 
     /// A cluster that was chosen by the caller. Must be called within a Tokio runtime.

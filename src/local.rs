@@ -14,17 +14,14 @@ use crate::child;
 use crate::presync;
 use crate::report::{self, Shown};
 use crate::scratch;
-use crate::stop::{Stop, StopSignal};
+use crate::stop::{self, Stop, StopSignal};
 use crate::terraform::GRACE;
+use crate::transport::ended::Ended;
 use crate::transport::request::{DEADLINE, PARENT, TERMINATION_FILE};
 use crate::transport::summary::Summary;
 
 /// What a stopped presync gets beyond Terraform's own grace period, to save and to clean up.
 const AFTER_GRACE: Duration = Duration::from_secs(30);
-/// A signal counts as a second one only this long after the first: `timeout` and others signal a program and then its
-/// group, so that it gets the same one twice.
-const TWICE: Duration = Duration::from_secs(1);
-
 /// How long what a killed presync left behind may take to end by itself.
 const FOR_ORPHANS: Duration = Duration::from_secs(5);
 /// As much of a stopped run's log is kept for a reader that does not read.
@@ -44,23 +41,6 @@ pub enum LocalError {
     /// What it prints could not be handed on.
     #[error("the log could not be shown, so the run was stopped")]
     Show(#[source] io::Error),
-}
-
-/// How a run ended.
-#[derive(Debug)]
-pub struct Ended {
-    /// What presync left behind; `None` when it did not end by itself.
-    pub summary: Option<Summary>,
-    /// How the process ended, in words.
-    pub end: String,
-    /// The signal that stopped the job, and with it the run.
-    pub stopped: Option<StopSignal>,
-    /// What still ran when a second signal ended the wait.
-    pub left: Option<String>,
-    /// The end of the log of a stopped run, for which the reader had no room yet.
-    pub waiting: Vec<u8>,
-    /// What presync wrote to standard error beside the summary: not its log, but the reason of an early end.
-    pub complaints: String,
 }
 
 /// Runs presync with these arguments and shows its log as it comes, through `follow`. A stop is passed on once and
@@ -123,7 +103,7 @@ pub async fn run(
             }
             signal = stop.next() => {
                 if let Some((_, first)) = stopped {
-                    if !is_second(first, Instant::now()) {
+                    if !stop::is_second(first, Instant::now()) {
                         continue;
                     }
                     left = id.map(|id| format!("presync, process {id}, and the Terraform that it runs"));
@@ -166,6 +146,7 @@ pub async fn run(
             left,
             waiting,
             complaints,
+            gaps: 0,
         });
     }
     Ok(Ended {
@@ -175,12 +156,8 @@ pub async fn run(
         left,
         waiting,
         complaints: String::new(),
+        gaps: 0,
     })
-}
-
-/// Whether a signal at `now` is meant as another one after the `first`.
-fn is_second(first: Instant, now: Instant) -> bool {
-    now.duration_since(first) >= TWICE
 }
 
 /// Takes a piece of presync's standard error, and drops what is too much from its beginning.
@@ -203,14 +180,6 @@ fn split_summary(errors: &[u8]) -> (Option<Summary>, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_signal_that_comes_twice_at_once_is_one() {
-        let first = Instant::now();
-        assert!(!is_second(first, first));
-        assert!(!is_second(first, first + Duration::from_millis(999)));
-        assert!(is_second(first, first + Duration::from_secs(1)));
-    }
 
     #[test]
     fn the_summary_is_found_behind_a_flood_of_complaints_that_is_cut() {

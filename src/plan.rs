@@ -9,17 +9,21 @@ pub mod terms;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::local::{self, Ended, LocalError};
+use crate::cluster;
+use crate::cluster::job::{Launch, Place, Verb};
+use crate::cluster::run::Patience;
+use crate::local::{self, LocalError};
 use crate::names::{BranchName, CommitPrefix, Namespace, Target};
 use crate::report::{self, Failure, Outcome, Shown};
 use crate::settings::Settings;
 use crate::stop::{Stop, StopSignal};
+use crate::transport::ended::Ended;
 use crate::transport::follow::{Complete, Follower, LastLine};
 use crate::transport::record::PlanRecord;
 use crate::transport::verdict;
 
 pub use error::PlanError;
-use gather::gather;
+use gather::{Gathered, Runner, gather};
 pub use result::PlanReport;
 use result::Progress;
 
@@ -37,6 +41,8 @@ pub struct Wanted {
     pub branch: Option<BranchName>,
     /// Instead of the branch's head.
     pub revision: Option<CommitPrefix>,
+    /// The build that asks for the plan.
+    pub build: Option<String>,
     /// Where a copy of the log goes.
     pub log: Option<PathBuf>,
     /// What changes mean for the exit code.
@@ -74,19 +80,12 @@ async fn carry_out(
     };
     let mut follower = Follower::default();
     let mut last_line = LastLine::default();
-    let ended = local::run(
-        &gathered.request.plan_arguments(),
-        &gathered.environment,
-        stop,
-        &shown,
-        |piece| {
-            let piece = follower.push(piece);
-            last_line.push(&piece);
-            piece
-        },
-    )
-    .await
-    .map_err(PlanError::from)?;
+    let follow = |piece: &[u8]| {
+        let piece = follower.push(piece);
+        last_line.push(&piece);
+        piece
+    };
+    let ended = launch(wanted, gathered, stop, &shown, follow).await?;
     let (rest, followed) = follower.finish::<PlanRecord>();
     last_line.push(&rest);
     let rest = [ended.waiting.as_slice(), &rest].concat();
@@ -98,7 +97,51 @@ async fn carry_out(
         Some(summary) => followed.against(summary),
         None => (Complete::No(format!("presync {}", ended.end)), None),
     };
+    // What was marked as a gap may have been none: the counts tell.
+    let complete = match complete {
+        Complete::No(what) if ended.gaps > 0 => Complete::No(format!(
+            "{what}; the log could not be read without a gap in {} place(s), marked there",
+            ended.gaps
+        )),
+        complete => complete,
+    };
     Ok(conclude(wanted, &ended, complete, record, progress))
+}
+
+/// Runs presync by the runner of the settings.
+async fn launch(
+    wanted: &Wanted,
+    gathered: Gathered,
+    stop: &mut Stop,
+    shown: &Shown,
+    follow: impl FnMut(&[u8]) -> Vec<u8>,
+) -> Result<Ended, PlanError> {
+    let arguments = gathered.request.plan_arguments();
+    let there = match gathered.runner {
+        Runner::Local => {
+            let environment = &gathered.environment;
+            return Ok(local::run(&arguments, environment, stop, shown, follow).await?);
+        }
+        Runner::Kubernetes(there) => there,
+    };
+    let settings = there.settings;
+    let launch = Launch {
+        verb: Verb::Plan,
+        name: Launch::plan_name(&gathered.request.namespace),
+        target: wanted.target.to_string(),
+        revision: gathered.request.revision.to_string(),
+        build: wanted.build.clone(),
+        arguments,
+        environment: gathered.environment,
+        deadline: Some(settings.deadline),
+    };
+    let patience = Patience {
+        start: settings.start_deadline,
+        unreachable: settings.unreachable,
+    };
+    let place = Place::from(settings);
+    let cluster = &there.cluster;
+    Ok(cluster::run::run(cluster, &launch, &place, patience, stop, shown, follow).await?)
 }
 
 /// Shows what is left of the log and waits until all of it is written; a signal ends that wait. After a stop the reader

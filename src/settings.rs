@@ -1,14 +1,17 @@
 //! `stagewright.yaml`: the estate that a job works on.
 
 mod file;
+mod runner;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::layout::Layout;
-use crate::names::{BranchName, Namespace, OwnerName, RepoName, RepoUrl};
+use crate::names::{BranchName, OwnerName, RepoName, RepoUrl};
 use crate::protect::Protection;
 use crate::yaml::{self, Node, Place, YamlError};
+
+pub use runner::{KubernetesSettings, RunnerSettings};
 
 /// Bytes of the largest settings file that is read: a wrong name may lead to a device that never ends.
 const LARGEST: u64 = 1024 * 1024;
@@ -86,29 +89,6 @@ pub enum StateSource {
     Repo(RepoName),
     /// A repository anywhere.
     Url(RepoUrl),
-}
-
-/// What runs presync.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunnerSettings {
-    /// A child process on this machine.
-    Local {
-        /// The age key with which `sops` opens sealed states.
-        sops_age_key_file: Option<PathBuf>,
-    },
-    /// A Job in a Kubernetes cluster.
-    Kubernetes {
-        /// The context of the kubeconfig; without it only the pod's own account is used.
-        context: Option<String>,
-        /// The namespace of the Job.
-        namespace: Namespace,
-        /// The image that holds presync.
-        image: String,
-        /// The Job's service account.
-        service_account: String,
-        /// The Secret with the credentials, handed to the Job as environment.
-        secret: String,
-    },
 }
 
 /// Which Terraform is run.
@@ -325,13 +305,9 @@ impl Document<'_> {
             file::Runner::Local(local) => RunnerSettings::Local {
                 sops_age_key_file: local.sops_age_key_file.map(|path| self.folder.join(path)),
             },
-            file::Runner::Kubernetes(kubernetes) => RunnerSettings::Kubernetes {
-                context: kubernetes.context,
-                namespace: kubernetes.namespace,
-                image: kubernetes.image,
-                service_account: kubernetes.service_account,
-                secret: kubernetes.secret,
-            },
+            file::Runner::Kubernetes(kubernetes) => {
+                RunnerSettings::Kubernetes((*kubernetes).into())
+            }
         }
     }
 

@@ -1,9 +1,11 @@
-//! What `deploy/` grants and refuses in a real cluster, and the PreSync hook under a real Argo CD.
+//! What `deploy/` grants and refuses in a real cluster, launches there, and the PreSync hook under a real Argo CD.
 
 #[path = "cluster/admission.rs"]
 mod admission;
 #[path = "cluster/hook.rs"]
 mod hook;
+#[path = "cluster/launches.rs"]
+mod launches;
 #[path = "cluster/rights.rs"]
 mod rights;
 #[path = "support/testbed.rs"]

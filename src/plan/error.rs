@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::cluster::launch::LaunchError;
+use crate::cluster::run::RunError;
+use crate::cluster::{ClusterError, NotInPod};
 use crate::forge::ForgeError;
 use crate::git::CredentialsError;
 use crate::layout::LayoutError;
@@ -31,6 +34,16 @@ pub enum PlanError {
     Forge(#[from] ForgeError),
     #[error("runner.local.sops_age_key_file in {} names {}, and there is no such file", file.display(), key_file.display())]
     NoKeyFile { key_file: PathBuf, file: PathBuf },
+    #[error("runner.kubernetes in {} names no context, and without one only a pod's own account is used: set runner.kubernetes.context, or hand over --context", file.display())]
+    NoCluster {
+        file: PathBuf,
+        #[source]
+        source: NotInPod,
+    },
+    #[error("the cluster could not be used")]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Run(Box<RunError>),
     #[error("{key} in {} names no repository that can be used", file.display())]
     SettingsName {
         key: &'static str,
@@ -94,6 +107,8 @@ impl PlanError {
             | PlanError::Terms(_)
             | PlanError::StateKey { .. }
             | PlanError::NoKeyFile { .. }
+            | PlanError::NoCluster { .. }
+            | PlanError::Cluster(ClusterError::Context { .. })
             | PlanError::NoTerraform { .. }
             | PlanError::NoConfig { .. } => Outcome::Usage,
             PlanError::Forge(error) => match error {
@@ -112,6 +127,21 @@ impl PlanError {
                 }
                 _ => Outcome::Failed,
             },
+            PlanError::Run(error) => match &**error {
+                RunError::Launch(error) => match &**error {
+                    LaunchError::Running { .. } | LaunchError::Foreign { .. } => Outcome::Refused,
+                    LaunchError::Template(_) => Outcome::Usage,
+                    LaunchError::NotMade { .. } | LaunchError::NeverStarted { .. } => {
+                        Outcome::NeverStarted
+                    }
+                    LaunchError::Vanished { .. } => Outcome::RunFailed,
+                    LaunchError::LeftoverStays { .. } => Outcome::Failed,
+                    LaunchError::Cluster { source, .. } => of_cluster(source),
+                },
+                RunError::Unreachable { .. } => Outcome::Later,
+                RunError::Show(_) => Outcome::Failed,
+            },
+            PlanError::Cluster(error) => of_cluster(error),
             PlanError::Credentials(_)
             | PlanError::ReadRegistry(_)
             | PlanError::Registry { .. }
@@ -119,6 +149,23 @@ impl PlanError {
             | PlanError::Local(_)
             | PlanError::Output(_) => Outcome::Failed,
         }
+    }
+}
+
+/// A cluster that does not answer may do so later.
+fn of_cluster(error: &ClusterError) -> Outcome {
+    match error {
+        ClusterError::TimedOut
+        | ClusterError::Answer {
+            code: 429 | 500.., ..
+        } => Outcome::Later,
+        _ => Outcome::Failed,
+    }
+}
+
+impl From<RunError> for PlanError {
+    fn from(error: RunError) -> PlanError {
+        PlanError::Run(Box::new(error))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Reading the registry and the forge: everything that a plan needs to be launched.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
+use crate::cluster::job::Launch;
+use crate::cluster::{Cluster, PodAccount};
 use crate::forge::Forge;
 use crate::forge::git::GitForge;
 use crate::git::Credentials;
@@ -11,17 +12,32 @@ use crate::layout::Layout;
 use crate::names::{AppPath, CommitSha, RepoName, RepoUrl, Target};
 use crate::registry::Registry;
 use crate::report;
-use crate::settings::{ForgeSettings, RunnerSettings, Settings, StateSource};
+use crate::settings::{ForgeSettings, KubernetesSettings, RunnerSettings, Settings, StateSource};
 use crate::transport::request::{Estate, StageRequest};
 
 use super::result::{Progress, StatePlace};
 use super::terms::{self, Given, Terms, TermsError, Tracked};
 use super::{PlanError, Wanted};
 
-/// What presync is launched with.
+/// What presync is launched with, and by what.
 pub(super) struct Gathered {
     pub(super) request: StageRequest,
     pub(super) environment: BTreeMap<&'static str, String>,
+    pub(super) runner: Runner,
+}
+
+/// What launches presync.
+pub(super) enum Runner {
+    /// This job, as its child.
+    Local,
+    /// The cluster, as a Job.
+    Kubernetes(Box<InCluster>),
+}
+
+/// A cluster, and how Jobs are made there.
+pub(super) struct InCluster {
+    pub(super) cluster: Cluster,
+    pub(super) settings: KubernetesSettings,
 }
 
 /// Reads the registry and the forge, and says what is planned.
@@ -32,7 +48,7 @@ pub(super) async fn gather(
 ) -> Result<Gathered, PlanError> {
     let target = &wanted.target;
     let forge = open_forge(settings)?;
-    let sops_key = local_runner(settings)?;
+    let runner = open_runner(settings).await?;
     forge.canonical_name(&target.repo).await?;
     check_settings_names(&forge, settings).await?;
     let registry = read_registry(&forge, settings).await?;
@@ -86,7 +102,24 @@ pub(super) async fn gather(
         branch: state.branch.clone(),
         key,
     });
-    report::heading("runner", "local: presync as a child of this job");
+    let name = Launch::plan_name(namespace);
+    match &runner {
+        Runner::Local => report::heading("runner", "local: presync as a child of this job"),
+        Runner::Kubernetes(there) => {
+            let place = &there.settings;
+            let cluster = place.context.as_ref().map_or_else(
+                || "this pod's cluster".to_owned(),
+                |context| format!("the cluster of the context {context}"),
+            );
+            report::heading(
+                "runner",
+                format_args!(
+                    "kubernetes: the Job {}/{name} in {cluster}",
+                    place.namespace
+                ),
+            );
+        }
+    }
     let estate = Estate {
         state_url,
         state_branch: state.branch.clone(),
@@ -96,11 +129,16 @@ pub(super) async fn gather(
             .terraform
             .program
             .as_ref()
+            // A path leads to nothing in an image.
+            .filter(|program| matches!(runner, Runner::Local) || program.components().count() == 1)
             .map(|program| program.display().to_string()),
         protect: settings.protect.clone(),
     };
     let mut environment = estate.environment();
-    if let Some(file) = sops_key {
+    if let RunnerSettings::Local {
+        sops_age_key_file: Some(file),
+    } = &settings.runner
+    {
         environment.insert("SOPS_AGE_KEY_FILE", file.display().to_string());
     }
     let request = StageRequest {
@@ -113,6 +151,7 @@ pub(super) async fn gather(
     Ok(Gathered {
         request,
         environment,
+        runner,
     })
 }
 
@@ -131,8 +170,8 @@ fn open_forge(settings: &Settings) -> Result<Forge, PlanError> {
     }
 }
 
-/// The local runner's age key file for sealed states.
-fn local_runner(settings: &Settings) -> Result<Option<PathBuf>, PlanError> {
+/// Looks whether the runner can be used, before anything is read for it.
+async fn open_runner(settings: &Settings) -> Result<Runner, PlanError> {
     match &settings.runner {
         RunnerSettings::Local {
             sops_age_key_file: Some(file),
@@ -140,12 +179,23 @@ fn local_runner(settings: &Settings) -> Result<Option<PathBuf>, PlanError> {
             key_file: file.clone(),
             file: settings.file.clone(),
         }),
-        RunnerSettings::Local { sops_age_key_file } => Ok(sops_age_key_file.clone()),
-        RunnerSettings::Kubernetes { .. } => Err(PlanError::NotSupported {
-            what: "runner.kubernetes",
-            instead: "runner: local",
-            file: settings.file.clone(),
-        }),
+        RunnerSettings::Local { .. } => Ok(Runner::Local),
+        RunnerSettings::Kubernetes(kubernetes) => {
+            let cluster = match (&kubernetes.context, PodAccount::find()) {
+                (Some(context), _) => Cluster::of_context(context).await?,
+                (None, Ok(_)) => Cluster::of_pod()?,
+                (None, Err(source)) => {
+                    return Err(PlanError::NoCluster {
+                        file: settings.file.clone(),
+                        source,
+                    });
+                }
+            };
+            Ok(Runner::Kubernetes(Box::new(InCluster {
+                cluster,
+                settings: (**kubernetes).clone(),
+            })))
+        }
     }
 }
 

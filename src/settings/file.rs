@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
 use crate::layout::Layout;
 use crate::names::{
@@ -77,7 +78,7 @@ pub(super) struct State {
 /// `local`, or a mapping with one key.
 pub(super) enum Runner {
     Local(Local),
-    Kubernetes(Kubernetes),
+    Kubernetes(Box<Kubernetes>),
 }
 
 #[derive(Default, Deserialize)]
@@ -93,10 +94,32 @@ pub(super) struct Kubernetes {
     pub(super) namespace: Namespace,
     #[serde(deserialize_with = "image")]
     pub(super) image: String,
+    #[serde(default, deserialize_with = "pull_policy")]
+    pub(super) pull_policy: Option<String>,
     #[serde(deserialize_with = "object_name")]
     pub(super) service_account: String,
     #[serde(deserialize_with = "object_name")]
     pub(super) secret: String,
+    pub(super) deadline: Option<Seconds>,
+    pub(super) start_deadline: Option<Seconds>,
+    pub(super) unreachable: Option<Seconds>,
+    pub(super) keep: Option<Seconds>,
+    #[serde(default)]
+    pub(super) pod_template: Map<String, Value>,
+}
+
+/// A whole number of seconds, from one second to a week.
+pub(super) struct Seconds(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u64::deserialize(deserializer)? {
+            seconds @ 1..=604_800 => Ok(Seconds(seconds)),
+            other => Err(D::Error::custom(format!(
+                "{other} must be a number of seconds from 1 to 604800"
+            ))),
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -145,7 +168,7 @@ impl<'de> Visitor<'de> for RunnerVisitor {
         };
         let runner = match key.as_str() {
             "local" => Runner::Local(map.next_value::<Option<Local>>()?.unwrap_or_default()),
-            "kubernetes" => Runner::Kubernetes(map.next_value()?),
+            "kubernetes" => Runner::Kubernetes(Box::new(map.next_value()?)),
             other => {
                 return Err(A::Error::custom(format!(
                     "unknown runner {other:?}; known are local and kubernetes"
@@ -224,6 +247,15 @@ fn image<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
                 "the image {text:?} must be a reference such as registry.example.org/presync:1"
             ))
         }
+    })
+}
+
+fn pull_policy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    from_text(deserializer, |text| match text {
+        "Always" | "IfNotPresent" | "Never" => Ok(Some(text.to_owned())),
+        _ => Err(format!(
+            "the pull policy {text:?} must be Always, IfNotPresent or Never"
+        )),
     })
 }
 

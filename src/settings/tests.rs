@@ -1,5 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use std::time::Duration;
+
 use super::*;
 
 fn sample(name: &str) -> PathBuf {
@@ -60,13 +62,19 @@ fn the_sample_for_github_and_kubernetes_has_the_defaults() {
     assert_eq!(settings.state.prefix, "argocd");
     assert_eq!(
         settings.runner,
-        RunnerSettings::Kubernetes {
+        RunnerSettings::Kubernetes(Box::new(KubernetesSettings {
             context: None,
             namespace: "argocd-hooks".parse().unwrap(),
             image: "registry.example.org/presync:1".to_owned(),
-            service_account: "presync".to_owned(),
-            secret: "presync-credentials".to_owned(),
-        }
+            pull_policy: None,
+            service_account: "tf-plan".to_owned(),
+            secret: "argocd-plan-credentials".to_owned(),
+            deadline: Duration::from_secs(1800),
+            start_deadline: Duration::from_secs(120),
+            unreachable: Duration::from_secs(300),
+            keep: Duration::from_secs(14_400),
+            pod_template: serde_json::Map::new(),
+        }))
     );
     assert_eq!(settings.terraform.program, None);
     assert!(!settings.plan.allow_unmerged);
@@ -186,7 +194,8 @@ fn every_key_for_github_and_kubernetes_can_be_set() {
         "forge: {github: {owner: example-org, url: 'https://github.example.org', api: 'https://github.example.org/api/v3/'}}\n\
          registry: {repo: ArgoCDDeploy}\nstate: {repo: TerraformState}\n\
          runner: {kubernetes: {context: live-admin, namespace: terraform-runs, image: 'registry.example.org/presync:2.4', \
-         service_account: terraform, secret: terraform-env}}\n",
+         service_account: terraform, secret: terraform-env, pull_policy: Always, deadline: 60, start_deadline: 5, \
+         unreachable: 7, keep: 600, pod_template: {spec: {nodeSelector: {disk: ssd}, priority: 5}}}}\n",
         SettingsOrigin::Flag,
     )
     .unwrap();
@@ -200,13 +209,22 @@ fn every_key_for_github_and_kubernetes_can_be_set() {
     );
     assert_eq!(
         settings.runner,
-        RunnerSettings::Kubernetes {
+        RunnerSettings::Kubernetes(Box::new(KubernetesSettings {
             context: Some("live-admin".to_owned()),
             namespace: "terraform-runs".parse().unwrap(),
             image: "registry.example.org/presync:2.4".to_owned(),
+            pull_policy: Some("Always".to_owned()),
             service_account: "terraform".to_owned(),
             secret: "terraform-env".to_owned(),
-        }
+            deadline: Duration::from_secs(60),
+            start_deadline: Duration::from_secs(5),
+            unreachable: Duration::from_secs(7),
+            keep: Duration::from_secs(600),
+            pod_template: serde_json::from_str(
+                r#"{"spec": {"nodeSelector": {"disk": "ssd"}, "priority": 5}}"#
+            )
+            .unwrap(),
+        }))
     );
 }
 

@@ -284,12 +284,13 @@ fn a_sync_applies_the_root_first_and_a_root_that_fails_stops_it() {
         claim["metadata"]["uid"]
     );
 
-    let before = git(&states, &["rev-parse", "main"]);
+    let kept = format!("main:{KEY}");
+    let before = git(&states, &["rev-parse", &kept]);
     let (phase, log) = stage.sync(&root("dev", "second"), "3");
     assert_eq!(phase, "Failed", "{log}");
     assert!(log.contains("the app says no"), "{log}");
     assert_eq!(
-        git(&states, &["rev-parse", "main"]),
+        git(&states, &["rev-parse", &kept]),
         before,
         "{log}{}",
         git(&states, &["log", "--format=%aI %H %s%n%b", "main"])

@@ -149,6 +149,11 @@ impl Testbed {
 }
 
 impl User {
+    /// The kubeconfig by which this user asks; its context is `testbed`.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// Asks by kubectl.
     pub fn ask(&self, arguments: &[&str], input: &Value) -> Output {
         output(&mut self.kubectl(arguments), &input.to_string())

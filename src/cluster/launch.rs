@@ -1,0 +1,422 @@
+//! A launch in the cluster: its Job made once and known again, looked at, and removed with its pods.
+
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, PropagationPolicy};
+use tokio::time::Instant;
+
+use super::job::{BUILD, Launch, MANAGED_BY, Place, RUN, TARGET, TARGET_HASH};
+use super::start::{self, Hindrance, Started};
+use super::{Cluster, ClusterError, verdict};
+
+/// The pause between two looks at what is waited for.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How long what an ended launch left behind may take to go.
+const LEFTOVER: Duration = Duration::from_secs(60);
+/// The label by which a Job's pods name it
+/// (<https://kubernetes.io/docs/reference/labels-annotations-taints/#batchkubernetesio-controller-uid>).
+const CONTROLLER: &str = "batch.kubernetes.io/controller-uid";
+
+/// Why a launch could not be made, or did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The API server could not be asked.
+    #[error("{act} failed{}", remedy(.source))]
+    Cluster {
+        /// What was being done, to which object.
+        act: String,
+        /// Why.
+        #[source]
+        source: ClusterError,
+    },
+    /// The API server did not take it.
+    #[error("the Job {namespace}/{name} could not be made{}", remedy(.source))]
+    NotMade {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// In the server's words.
+        #[source]
+        source: ClusterError,
+    },
+    /// The pod template of the settings does not fit.
+    #[error("runner.kubernetes.pod_template in the settings makes no valid Job")]
+    Template(#[source] serde_json::Error),
+    /// Somebody else's Job has the name.
+    #[error(
+        "the Job {namespace}/{name} is not stagewright's: delete or rename it, so that the name is free"
+    )]
+    Foreign {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// Another launch for the same target runs.
+    #[error(
+        "the Job {namespace}/{name} works on {target} already, since {since}{build}: wait for its end, or delete it"
+    )]
+    Running {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// For whom.
+        target: String,
+        /// Since when.
+        since: String,
+        /// By which build, in words.
+        build: String,
+    },
+    /// An ended launch that we removed does not go.
+    #[error(
+        "the ended Job {namespace}/{name} is deleted and does not go away: look at its finalizers and pods"
+    )]
+    LeftoverStays {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// It did not start in time, or never will.
+    #[error("the Job {namespace}/{name} did not start within {} s: {hindrance}", waited.as_secs())]
+    NeverStarted {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// What stood in the way.
+        hindrance: Hindrance,
+    },
+    /// It went away while it was waited for.
+    #[error("the Job {namespace}/{name} was deleted by someone else before it started")]
+    Vanished {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+fn remedy(error: &ClusterError) -> &'static str {
+    match error.code() {
+        Some(401) => ": the credentials are not valid (any more)",
+        Some(403) => {
+            ": the account lacks a right, or the admission policy forbids it; deploy/ has what is needed"
+        }
+        _ => "",
+    }
+}
+
+/// A Job that we have made.
+#[derive(Clone)]
+pub struct Launched {
+    cluster: Cluster,
+    namespace: String,
+    name: String,
+    uid: String,
+}
+
+/// Makes the Job of `launch`, after removing an ended one of the same name. One that runs, for the same target or under
+/// the same name, is an error.
+pub async fn create(
+    cluster: &Cluster,
+    launch: &Launch,
+    place: &Place,
+) -> Result<Launched, LaunchError> {
+    let namespace = place.namespace.as_str();
+    let name = launch.name.clone();
+    let run = run_id();
+    let job = launch.job(place, &run).map_err(LaunchError::Template)?;
+    let jobs: Api<Job> = Api::namespaced(cluster.client(), namespace);
+    let launched = |job: &Job| Launched {
+        cluster: cluster.clone(),
+        namespace: namespace.to_owned(),
+        name: name.clone(),
+        uid: job.metadata.uid.clone().unwrap_or_default(),
+    };
+
+    let selector = format!(
+        "{}={},{TARGET_HASH}={}",
+        MANAGED_BY.0,
+        MANAGED_BY.1,
+        launch.target_hash()
+    );
+    let same_target = cluster
+        .ask(jobs.list(&ListParams::default().labels(&selector)))
+        .await
+        .map_err(|source| failed("looking for running Jobs in", namespace, "", source))?;
+    for other in &same_target.items {
+        if !verdict::has_ended(other) && other.metadata.deletion_timestamp.is_none() {
+            return Err(running(namespace, other));
+        }
+    }
+    if let Some(there) = get(cluster, &jobs, namespace, &name).await? {
+        let label = there
+            .metadata
+            .labels
+            .as_ref()
+            .and_then(|labels| labels.get(MANAGED_BY.0));
+        if label.map(String::as_str) != Some(MANAGED_BY.1) {
+            return Err(LaunchError::Foreign {
+                namespace: namespace.to_owned(),
+                name,
+            });
+        }
+        if !verdict::has_ended(&there) && there.metadata.deletion_timestamp.is_none() {
+            return Err(running(namespace, &there));
+        }
+        let leftover = launched(&there);
+        if leftover.remove(LEFTOVER).await.is_err() {
+            return Err(LaunchError::LeftoverStays {
+                namespace: namespace.to_owned(),
+                name,
+            });
+        }
+    }
+    let created = cluster.ask(jobs.create(&PostParams::default(), &job)).await;
+    let error = match created {
+        Ok(job) => return Ok(launched(&job)),
+        Err(error) => error,
+    };
+    // The answer may have been lost, or the client has sent it twice: the Job that stands there is ours by its run.
+    let unknown = error.code().is_none_or(|code| code == 409 || code >= 500);
+    if unknown && let Some(there) = get(cluster, &jobs, namespace, &name).await? {
+        let annotations = there.metadata.annotations.as_ref();
+        if annotations.and_then(|a| a.get(RUN)) == Some(&run) {
+            return Ok(launched(&there));
+        }
+        return Err(running(namespace, &there));
+    }
+    if unknown {
+        return Err(failed("making the Job", namespace, &name, error));
+    }
+    Err(LaunchError::NotMade {
+        namespace: namespace.to_owned(),
+        name,
+        source: error,
+    })
+}
+
+async fn get(
+    cluster: &Cluster,
+    jobs: &Api<Job>,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Job>, LaunchError> {
+    let job = cluster.ask(jobs.get_opt(name)).await;
+    job.map_err(|source| failed("looking at the Job", namespace, name, source))
+}
+
+fn failed(act: &str, namespace: &str, name: &str, source: ClusterError) -> LaunchError {
+    let object = if name.is_empty() {
+        namespace.to_owned()
+    } else {
+        format!("{namespace}/{name}")
+    };
+    LaunchError::Cluster {
+        act: format!("{act} {object}"),
+        source,
+    }
+}
+
+fn running(namespace: &str, job: &Job) -> LaunchError {
+    let annotation = |name: &str| {
+        let annotations = job.metadata.annotations.as_ref()?;
+        annotations.get(name).cloned()
+    };
+    let since = job.metadata.creation_timestamp.as_ref();
+    LaunchError::Running {
+        namespace: namespace.to_owned(),
+        name: job.metadata.name.clone().unwrap_or_default(),
+        target: annotation(TARGET).unwrap_or_else(|| "an unknown target".to_owned()),
+        since: since.map_or_else(|| "an unknown time".to_owned(), |time| time.0.to_string()),
+        build: annotation(BUILD).map_or_else(String::new, |build| format!(", for {build}")),
+    }
+}
+
+fn run_id() -> String {
+    let mut bytes = [0_u8; 16];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        // Without it a Job of ours that was made twice is taken for another run's, which is an error and no harm.
+        Err(_) => format!("pid-{}", std::process::id()),
+    }
+}
+
+/// What could not be removed in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left(pub String);
+
+impl Launched {
+    /// Its name, with the namespace.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
+    /// The Job as it is. `None`: it is gone, or another one has its name.
+    pub async fn job(&self) -> Result<Option<Job>, ClusterError> {
+        let jobs: Api<Job> = Api::namespaced(self.cluster.client(), &self.namespace);
+        let job = self.cluster.ask(jobs.get_opt(&self.name)).await?;
+        Ok(job.filter(|job| job.metadata.uid.as_deref() == Some(&self.uid)))
+    }
+
+    /// Its pods as they are.
+    pub async fn pods(&self) -> Result<Vec<Pod>, ClusterError> {
+        let pods: Api<Pod> = Api::namespaced(self.cluster.client(), &self.namespace);
+        let selector = format!("{CONTROLLER}={}", self.uid);
+        let of_job = ListParams::default().labels(&selector);
+        Ok(self.cluster.ask(pods.list(&of_job)).await?.items)
+    }
+
+    /// Its pod; the first, should there ever be two.
+    pub async fn pod(&self) -> Result<Option<Pod>, ClusterError> {
+        let mut pods = self.pods().await?;
+        pods.sort_by_key(|pod| pod.metadata.creation_timestamp.clone().map(|time| time.0));
+        Ok(pods.into_iter().next())
+    }
+
+    /// The warnings about it and its pod. Where events may not be read there are none.
+    async fn events(&self, pod: Option<&Pod>) -> Vec<Event> {
+        let events: Api<Event> = Api::namespaced(self.cluster.client(), &self.namespace);
+        let uids = [
+            Some(self.uid.clone()),
+            pod.and_then(|pod| pod.metadata.uid.clone()),
+        ];
+        let mut all = Vec::new();
+        for uid in uids.into_iter().flatten() {
+            let list = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
+            match self.cluster.ask(events.list(&list)).await {
+                Ok(found) => all.extend(found.items),
+                Err(error) => tracing::debug!(%error, "the events could not be read"),
+            }
+        }
+        all
+    }
+
+    /// Waits until presync's container runs, or has run, for at most `patience`. An API server that does not answer is waited
+    /// for as well.
+    pub async fn start(&self, patience: Duration) -> Result<Pod, LaunchError> {
+        let give_up = Instant::now() + patience;
+        loop {
+            match self.look().await {
+                Ok(Look::Gone) => {
+                    return Err(LaunchError::Vanished {
+                        namespace: self.namespace.clone(),
+                        name: self.name.clone(),
+                    });
+                }
+                Ok(Look::Started(pod)) => return Ok(*pod),
+                Ok(Look::Hindered(hindrance, hopeless)) => {
+                    if hopeless || Instant::now() >= give_up {
+                        return Err(LaunchError::NeverStarted {
+                            namespace: self.namespace.clone(),
+                            name: self.name.clone(),
+                            waited: patience,
+                            hindrance,
+                        });
+                    }
+                }
+                Err(source) => {
+                    let denied = matches!(source.code(), Some(401 | 403));
+                    if denied || Instant::now() >= give_up {
+                        return Err(failed(
+                            "looking at the Job",
+                            &self.namespace,
+                            &self.name,
+                            source,
+                        ));
+                    }
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn look(&self) -> Result<Look, ClusterError> {
+        let Some(job) = self.job().await? else {
+            return Ok(Look::Gone);
+        };
+        let pod = self.pod().await?;
+        // Events are worth a request only where something stands in the way.
+        let started = match start::judge(&job, pod.as_ref(), &[]) {
+            Started::Yes => Started::Yes,
+            _ => start::judge(&job, pod.as_ref(), &self.events(pod.as_ref()).await),
+        };
+        Ok(match (started, pod) {
+            (Started::Yes, Some(pod)) => Look::Started(Box::new(pod)),
+            (Started::Yes, None) => Look::Gone,
+            (Started::NotYet(hindrance), _) => Look::Hindered(hindrance, false),
+            (Started::Never(hindrance), _) => Look::Hindered(hindrance, true),
+        })
+    }
+
+    /// Orders the Job to be deleted, in the foreground: it goes when its pods have gone. `Ok` when there is none any more.
+    pub async fn delete(&self) -> Result<(), ClusterError> {
+        let jobs: Api<Job> = Api::namespaced(self.cluster.client(), &self.namespace);
+        let parameters = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Foreground),
+            preconditions: Some(Preconditions {
+                uid: Some(self.uid.clone()),
+                resource_version: None,
+            }),
+            ..DeleteParams::default()
+        };
+        match self.cluster.ask(jobs.delete(&self.name, &parameters)).await {
+            Ok(_) => Ok(()),
+            // 409: another Job has this name by now.
+            Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes the Job and waits until it and its pods are gone, at most for `patience`.
+    pub async fn remove(&self, patience: Duration) -> Result<(), Left> {
+        let give_up = Instant::now() + patience;
+        let mut ordered = false;
+        loop {
+            let what_is_left = match self.step_of_removal(&mut ordered).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(left)) => left,
+                Err(error) => format!(": {}", crate::report::one_line(&error)),
+            };
+            if Instant::now() >= give_up {
+                return Err(Left(format!("the Job {}{what_is_left}", self.full_name())));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Orders the deletion once, and looks at what is still there; nothing when all is gone.
+    async fn step_of_removal(&self, ordered: &mut bool) -> Result<Option<String>, ClusterError> {
+        if !*ordered {
+            self.delete().await?;
+            *ordered = true;
+        }
+        let job = self.job().await?;
+        let pods = self.pods().await?;
+        let names: Vec<String> = pods
+            .into_iter()
+            .filter_map(|pod| pod.metadata.name)
+            .collect();
+        Ok(match (job, names.as_slice()) {
+            (None, []) => None,
+            (Some(_), []) => Some(String::new()),
+            (_, names) => Some(format!(" with its pod {}", names.join(", "))),
+        })
+    }
+}
+
+/// One look at a launch that has not started.
+enum Look {
+    Gone,
+    Started(Box<Pod>),
+    /// And whether that is for good.
+    Hindered(Hindrance, bool),
+}

@@ -1,6 +1,7 @@
 //! The Kubernetes API: reached as the pod's own service account, never by way of a kubeconfig's current context. Every
 //! request has a bound, and a list is whole or an error.
 
+pub mod applications;
 pub mod job;
 pub mod launch;
 pub mod logs;

@@ -12,11 +12,13 @@
 //! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states and roots; [`sandbox`] the
 //!   embedded estate
 //! * [`child`] programs that die with us; [`scratch`] private working folders
-//! * [`settings`] stagewright.yaml; [`registry`] which app has which stages; [`layout`] paths and names as templates;
+//! * [`settings`] stagewright.yaml; [`registry`] which app has which stages; [`applications`] what is deployed, as Argo CD
+//!   has it; [`layout`] paths and names as templates;
 //!   [`protect`] what an apply may not destroy
 //! * [`report`] outcome to exit code, result file, every line that a job prints
 //! * [`names`] everything that is parsed once, at the border; [`yaml`] YAML with places; [`stop`] INT and TERM
 
+pub mod applications;
 pub mod arguments;
 pub mod child;
 pub mod cluster;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const LEVELS: &[&[&str]] = &[
     &["names", "yaml", "stop"],
     &["report"],
-    &["layout", "registry", "protect", "settings"],
+    &["layout", "registry", "applications", "protect", "settings"],
     &["child", "scratch"],
     &["git", "terraform", "sandbox"],
     &["transport", "state_backend", "forge", "cluster"],
@@ -22,7 +22,14 @@ const LEVELS: &[&[&str]] = &[
 ];
 
 /// Rooms of plain, synchronous judgement: no async, clock, environment, Kubernetes, HTTP or git in them.
-const DOMAIN: &[&str] = &["names", "yaml", "layout", "registry", "protect"];
+const DOMAIN: &[&str] = &[
+    "names",
+    "yaml",
+    "layout",
+    "registry",
+    "applications",
+    "protect",
+];
 
 #[test]
 fn imports_point_down_only() {

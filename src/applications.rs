@@ -1,0 +1,259 @@
+//! Live Applications of Argo CD as plain data: from which repositories and paths each one deploys, and with which parameters.
+//! Everything else of an Application, which can be a megabyte of status, is not kept.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// An Application as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Application {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Whether it is being deleted. It is live until it is gone.
+    pub deleting: bool,
+    /// All that it deploys from: `source`, every one of `sources`, and the dry source of the hydrator.
+    pub sources: Vec<Source>,
+}
+
+/// One source of an Application
+/// (<https://argo-cd.readthedocs.io/en/stable/operator-manual/application.yaml>).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The repository, or the Helm repository of `chart`, as it is written there.
+    pub repo_url: String,
+    /// The folder in it.
+    pub path: Option<String>,
+    /// The chart, where it comes from a Helm repository.
+    pub chart: Option<String>,
+    /// The branch, tag or commit.
+    pub target_revision: Option<String>,
+    /// The name by which other sources take value files from this one.
+    pub reference: Option<String>,
+    /// Helm's value files, as they are written there (`$ref/…`, relative to `path`, or a URL).
+    pub value_files: Vec<String>,
+    /// Helm's parameters by name; of a doubled one, both values are kept.
+    pub parameters: BTreeMap<String, Vec<String>>,
+    /// Helm's values as text, and as an object.
+    pub values: Vec<String>,
+}
+
+/// An object that is not the Application that we know how to read. It may deploy anything, so it is never left out.
+#[derive(Debug, thiserror::Error)]
+#[error("the Application {object} could not be read")]
+pub struct ApplicationError {
+    object: String,
+    #[source]
+    source: serde_json::Error,
+}
+
+impl Application {
+    /// Reads one object of a list.
+    pub fn read(json: &str) -> Result<Application, ApplicationError> {
+        match serde_json::from_str::<Raw>(json) {
+            Ok(raw) => Ok(raw.into()),
+            Err(source) => Err(ApplicationError {
+                object: name_of(json),
+                source,
+            }),
+        }
+    }
+
+    /// The name with the namespace, as people write it.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
+    /// The values of a Helm parameter, of all sources together.
+    pub fn parameter<'a>(&'a self, name: &str) -> Vec<&'a str> {
+        let of_source = |source: &'a Source| source.parameters.get(name).into_iter().flatten();
+        self.sources
+            .iter()
+            .flat_map(of_source)
+            .map(String::as_str)
+            .collect()
+    }
+}
+
+/// What can be said of an object that could not be read.
+fn name_of(json: &str) -> String {
+    let object: Value = serde_json::from_str(json).unwrap_or_default();
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str);
+    match (text("/metadata/namespace"), text("/metadata/name")) {
+        (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
+        (None, Some(name)) => name.to_owned(),
+        (_, None) => "without a name".to_owned(),
+    }
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    metadata: Metadata,
+    spec: Spec,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    namespace: String,
+    deletion_timestamp: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    source: Option<RawSource>,
+    sources: Option<Vec<RawSource>>,
+    source_hydrator: Option<Hydrator>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hydrator {
+    dry_source: Option<RawSource>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawSource {
+    #[serde(rename = "repoURL")]
+    repo_url: String,
+    path: Option<String>,
+    chart: Option<String>,
+    target_revision: Option<String>,
+    #[serde(rename = "ref")]
+    reference: Option<String>,
+    helm: Option<Helm>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Helm {
+    value_files: Option<Vec<String>>,
+    parameters: Option<Vec<Parameter>>,
+    values: Option<String>,
+    values_object: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Parameter {
+    name: String,
+    #[serde(default)]
+    value: String,
+}
+
+impl From<Raw> for Application {
+    fn from(raw: Raw) -> Application {
+        let Spec {
+            source,
+            sources,
+            source_hydrator,
+        } = raw.spec;
+        let dry = source_hydrator.and_then(|hydrator| hydrator.dry_source);
+        let all = source
+            .into_iter()
+            .chain(sources.into_iter().flatten())
+            .chain(dry);
+        Application {
+            namespace: raw.metadata.namespace,
+            name: raw.metadata.name,
+            deleting: raw.metadata.deletion_timestamp.is_some(),
+            sources: all.map(Source::from).collect(),
+        }
+    }
+}
+
+impl From<RawSource> for Source {
+    fn from(raw: RawSource) -> Source {
+        let helm = raw.helm.unwrap_or_default();
+        let mut parameters: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for Parameter { name, value } in helm.parameters.unwrap_or_default() {
+            parameters.entry(name).or_default().push(value);
+        }
+        let object = helm.values_object.map(|values| values.to_string());
+        Source {
+            repo_url: raw.repo_url,
+            path: raw.path,
+            chart: raw.chart,
+            target_revision: raw.target_revision,
+            reference: raw.reference,
+            value_files: helm.value_files.unwrap_or_default(),
+            parameters,
+            values: helm.values.into_iter().chain(object).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_that_an_application_deploys_from_is_a_source() {
+        let application = Application::read(
+            r#"{
+              "metadata": {"name": "a", "namespace": "argocd", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+              "spec": {
+                "source": {"repoURL": "https://h/o/one.git", "path": "x/chart", "targetRevision": "main",
+                  "helm": {"valueFiles": ["../config/prd/values.yaml"], "values": "a: 1",
+                    "parameters": [{"name": "hook.stage", "value": "prd"}, {"name": "hook.path", "value": "x"}]}},
+                "sources": [{"repoURL": "https://h/charts", "chart": "c", "helm": {"valuesObject": {"stage": "dev"}}},
+                            {"repoURL": "https://h/o/two.git", "ref": "values", "helm": {"parameters": [{"name": "hook.stage"}]}}],
+                "sourceHydrator": {"drySource": {"repoURL": "https://h/o/dry.git", "path": "y", "targetRevision": "HEAD"}}
+              },
+              "status": {"history": [{"anything": []}]}
+            }"#,
+        )
+        .unwrap();
+        assert!(application.deleting);
+        assert_eq!(application.full_name(), "argocd/a");
+        let urls: Vec<&str> = application
+            .sources
+            .iter()
+            .map(|s| s.repo_url.as_str())
+            .collect();
+        assert_eq!(
+            urls,
+            [
+                "https://h/o/one.git",
+                "https://h/charts",
+                "https://h/o/two.git",
+                "https://h/o/dry.git"
+            ]
+        );
+        assert_eq!(application.parameter("hook.stage"), ["prd", ""]);
+        assert_eq!(
+            application.sources[0].value_files,
+            ["../config/prd/values.yaml"]
+        );
+        assert_eq!(application.sources[1].values, [r#"{"stage":"dev"}"#]);
+        assert_eq!(application.sources[2].reference.as_deref(), Some("values"));
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_named_and_not_left_out() {
+        for (json, name) in [
+            (r#"{"metadata": {"name": "a", "namespace": "n"}}"#, "n/a"),
+            (
+                r#"{"metadata": {"name": "a"}, "spec": {}}"#,
+                "the Application a ",
+            ),
+            (
+                r#"{"metadata": {"name": "a", "namespace": "n"}, "spec": {"source": {"path": "x"}}}"#,
+                "n/a",
+            ),
+            (
+                r#"{"metadata": {"name": "a", "namespace": "n"}, "spec": {"sources": {}}}"#,
+                "n/a",
+            ),
+            ("[]", "without a name"),
+        ] {
+            let error = Application::read(json).unwrap_err();
+            assert!(error.to_string().contains(name), "{json}: {error}");
+        }
+    }
+}

@@ -168,6 +168,19 @@ impl ClusterError {
     }
 }
 
+impl ClusterError {
+    /// Whether no answer came: the connection could not be made, or broke.
+    pub fn is_no_answer(&self) -> bool {
+        let ClusterError::Request(error) = self else {
+            return matches!(self, ClusterError::TimedOut);
+        };
+        matches!(
+            error,
+            kube::Error::Service(_) | kube::Error::HyperError(_) | kube::Error::ReadEvents(_)
+        )
+    }
+}
+
 impl From<kube::Error> for ClusterError {
     fn from(error: kube::Error) -> ClusterError {
         match error {

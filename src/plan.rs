@@ -14,6 +14,7 @@ use crate::cluster::job::{Launch, Place, Verb};
 use crate::cluster::run::Patience;
 use crate::local::{self, LocalError};
 use crate::names::{BranchName, CommitPrefix, Namespace, Target};
+use crate::presync::provenance::without_credentials;
 use crate::report::{self, Failure, Outcome, Shown};
 use crate::settings::Settings;
 use crate::stop::{Stop, StopSignal};
@@ -86,6 +87,10 @@ async fn carry_out(
         piece
     };
     let ended = launch(wanted, gathered, stop, &shown, follow).await?;
+    // Before anything else can go wrong.
+    if let Some(left) = &ended.left {
+        report::note(format_args!("left running: {left}"));
+    }
     let (rest, followed) = follower.finish::<PlanRecord>();
     last_line.push(&rest);
     let rest = [ended.waiting.as_slice(), &rest].concat();
@@ -130,7 +135,7 @@ async fn launch(
         name: Launch::plan_name(&gathered.request.namespace),
         target: wanted.target.to_string(),
         revision: gathered.request.revision.to_string(),
-        build: wanted.build.clone(),
+        build: wanted.build.as_deref().map(without_credentials),
         arguments,
         environment: gathered.environment,
         deadline: Some(settings.deadline),
@@ -182,9 +187,6 @@ fn conclude(
 ) -> Outcome {
     if !ended.complaints.is_empty() {
         report::note(&ended.complaints);
-    }
-    if let Some(left) = &ended.left {
-        report::note(format_args!("left running: {left}"));
     }
     if let Some(record) = &record
         && record.state.position.is_none()

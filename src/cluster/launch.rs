@@ -14,6 +14,8 @@ use super::{Cluster, ClusterError, verdict};
 
 /// The pause between two looks at what is waited for.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long a Job is looked for that may have been made: a webhook may take 30 s.
+const UNCERTAIN: Duration = Duration::from_secs(40);
 /// How long what an ended launch left behind may take to go.
 const LEFTOVER: Duration = Duration::from_secs(60);
 /// The label by which a Job's pods name it
@@ -40,6 +42,19 @@ pub enum LaunchError {
         /// Its name.
         name: String,
         /// In the server's words.
+        #[source]
+        source: ClusterError,
+    },
+    /// It may have been made, or not.
+    #[error(
+        "it is not known whether the Job {namespace}/{name} was made: look for it, and delete it"
+    )]
+    Uncertain {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// What came instead of an answer.
         #[source]
         source: ClusterError,
     },
@@ -73,17 +88,13 @@ pub enum LaunchError {
         build: String,
     },
     /// An ended launch that we removed does not go.
-    #[error(
-        "the ended Job {namespace}/{name} is deleted and does not go away: look at its finalizers and pods"
-    )]
+    #[error("the Job of an earlier run does not go away: {what}; look at its finalizers and pods")]
     LeftoverStays {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
+        /// What is left, and why.
+        what: String,
     },
     /// It did not start in time, or never will.
-    #[error("the Job {namespace}/{name} did not start within {} s: {hindrance}", waited.as_secs())]
+    #[error("the Job {namespace}/{name} did not start ({} s): {hindrance}", waited.as_secs())]
     NeverStarted {
         /// Its namespace.
         namespace: String,
@@ -104,7 +115,7 @@ pub enum LaunchError {
     },
 }
 
-fn remedy(error: &ClusterError) -> &'static str {
+pub(super) fn remedy(error: &ClusterError) -> &'static str {
     match error.code() {
         Some(401) => ": the credentials are not valid (any more)",
         Some(403) => {
@@ -123,25 +134,27 @@ pub struct Launched {
     uid: String,
 }
 
-/// Makes the Job of `launch`, after removing an ended one of the same name. One that runs, for the same target or under
-/// the same name, is an error.
-pub async fn create(
+/// A launch whose name is free.
+pub struct Ready {
+    cluster: Cluster,
+    namespace: String,
+    name: String,
+    run: String,
+    job: Job,
+}
+
+/// Looks whether `launch` can be made, and removes an ended Job of the same name. One that runs, for the same target or
+/// under the same name, is an error. Nothing is made; safe to drop.
+pub async fn prepare(
     cluster: &Cluster,
     launch: &Launch,
     place: &Place,
-) -> Result<Launched, LaunchError> {
+) -> Result<Ready, LaunchError> {
     let namespace = place.namespace.as_str();
     let name = launch.name.clone();
     let run = run_id();
     let job = launch.job(place, &run).map_err(LaunchError::Template)?;
     let jobs: Api<Job> = Api::namespaced(cluster.client(), namespace);
-    let launched = |job: &Job| Launched {
-        cluster: cluster.clone(),
-        namespace: namespace.to_owned(),
-        name: name.clone(),
-        uid: job.metadata.uid.clone().unwrap_or_default(),
-    };
-
     let selector = format!(
         "{}={},{TARGET_HASH}={}",
         MANAGED_BY.0,
@@ -153,7 +166,7 @@ pub async fn create(
         .await
         .map_err(|source| failed("looking for running Jobs in", namespace, "", source))?;
     for other in &same_target.items {
-        if !verdict::has_ended(other) && other.metadata.deletion_timestamp.is_none() {
+        if verdict::is_running(other) {
             return Err(running(namespace, other));
         }
     }
@@ -169,39 +182,84 @@ pub async fn create(
                 name,
             });
         }
-        if !verdict::has_ended(&there) && there.metadata.deletion_timestamp.is_none() {
+        if verdict::is_running(&there) {
             return Err(running(namespace, &there));
         }
-        let leftover = launched(&there);
-        if leftover.remove(LEFTOVER).await.is_err() {
-            return Err(LaunchError::LeftoverStays {
-                namespace: namespace.to_owned(),
-                name,
-            });
+        let leftover = Launched {
+            cluster: cluster.clone(),
+            namespace: namespace.to_owned(),
+            name: name.clone(),
+            uid: there.metadata.uid.clone().unwrap_or_default(),
+        };
+        if let Err(Left(what)) = leftover.remove(LEFTOVER).await {
+            return Err(LaunchError::LeftoverStays { what });
         }
     }
-    let created = cluster.ask(jobs.create(&PostParams::default(), &job)).await;
-    let error = match created {
-        Ok(job) => return Ok(launched(&job)),
-        Err(error) => error,
-    };
-    // The answer may have been lost, or the client has sent it twice: the Job that stands there is ours by its run.
-    let unknown = error.code().is_none_or(|code| code == 409 || code >= 500);
-    if unknown && let Some(there) = get(cluster, &jobs, namespace, &name).await? {
-        let annotations = there.metadata.annotations.as_ref();
-        if annotations.and_then(|a| a.get(RUN)) == Some(&run) {
-            return Ok(launched(&there));
-        }
-        return Err(running(namespace, &there));
-    }
-    if unknown {
-        return Err(failed("making the Job", namespace, &name, error));
-    }
-    Err(LaunchError::NotMade {
+    Ok(Ready {
+        cluster: cluster.clone(),
         namespace: namespace.to_owned(),
         name,
-        source: error,
+        run,
+        job,
     })
+}
+
+impl Ready {
+    /// Its name, with the namespace.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
+    /// Makes the Job. Not to be dropped before its end: it might be made without our knowing.
+    pub async fn make(&self) -> Result<Launched, LaunchError> {
+        let Ready {
+            cluster,
+            namespace,
+            name,
+            run,
+            job,
+        } = self;
+        let jobs: Api<Job> = Api::namespaced(cluster.client(), namespace);
+        let launched = |job: &Job| Launched {
+            cluster: cluster.clone(),
+            namespace: namespace.clone(),
+            name: name.clone(),
+            uid: job.metadata.uid.clone().unwrap_or_default(),
+        };
+        let source = match cluster.ask(jobs.create(&PostParams::default(), job)).await {
+            Ok(job) => return Ok(launched(&job)),
+            Err(error) => error,
+        };
+        if source.code().is_some_and(|code| code != 409 && code < 500) {
+            return Err(LaunchError::NotMade {
+                namespace: namespace.clone(),
+                name: name.clone(),
+                source,
+            });
+        }
+        // The answer may have been lost, come late, or be one to a second request of the client's own: the Job that stands
+        // there is ours by its run.
+        let give_up = Instant::now() + UNCERTAIN;
+        loop {
+            match get(cluster, &jobs, namespace, name).await {
+                Ok(Some(there)) if is_of(&there, run) => return Ok(launched(&there)),
+                Ok(Some(there)) => return Err(running(namespace, &there)),
+                Ok(None) | Err(_) if Instant::now() < give_up => tokio::time::sleep(PAUSE).await,
+                Ok(None) | Err(_) => {
+                    return Err(LaunchError::Uncertain {
+                        namespace: namespace.clone(),
+                        name: name.clone(),
+                        source,
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn is_of(job: &Job, run: &str) -> bool {
+    let annotations = job.metadata.annotations.as_ref();
+    annotations.and_then(|all| all.get(RUN)).map(String::as_str) == Some(run)
 }
 
 async fn get(
@@ -303,7 +361,8 @@ impl Launched {
     /// Waits until presync's container runs, or has run, for at most `patience`. An API server that does not answer is waited
     /// for as well.
     pub async fn start(&self, patience: Duration) -> Result<Pod, LaunchError> {
-        let give_up = Instant::now() + patience;
+        let began = Instant::now();
+        let give_up = began + patience;
         loop {
             match self.look().await {
                 Ok(Look::Gone) => {
@@ -318,7 +377,7 @@ impl Launched {
                         return Err(LaunchError::NeverStarted {
                             namespace: self.namespace.clone(),
                             name: self.name.clone(),
-                            waited: patience,
+                            waited: began.elapsed(),
                             hindrance,
                         });
                     }

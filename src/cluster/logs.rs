@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use self::reassemble::{Delivered, Gap, Part, Reassembly, Tail};
-use super::{Cluster, ClusterError};
+use super::{Cluster, ClusterError, verdict};
 
 /// The first and the longest wait before the log is asked for again.
 const WAITS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -190,6 +190,7 @@ impl Follower {
     async fn until_it_ended(&mut self) -> Wanted<(End, Tail)> {
         let mut wait = WAITS.0;
         let mut last_reads = 0;
+        let mut last: Option<ContainerStateTerminated> = None;
         loop {
             let before = self.log.delivered();
             let (failed, ended) = match self.look().await? {
@@ -200,12 +201,24 @@ impl Follower {
                     (None, None)
                 }
                 Ok(Seen::Running) => (self.stream(true).await?, None),
-                Ok(Seen::Ended(End::PodGone)) => return Ok((End::PodGone, Tail::NotSeen)),
-                Ok(Seen::Ended(end)) => (self.stream(false).await?, Some(end)),
+                Ok(Seen::Ended(End::PodGone)) => {
+                    // An end that was seen is not forgotten when the pod goes.
+                    return Ok((last.map_or(End::PodGone, End::Terminated), Tail::NotSeen));
+                }
+                Ok(Seen::Ended(end)) => {
+                    if let End::Terminated(terminated) = &end {
+                        last = Some(terminated.clone());
+                    }
+                    (self.stream(false).await?, Some(end))
+                }
             };
             let quiet = self.log.delivered() == before;
             if let Some(end) = ended {
-                last_reads += u32::from(quiet && failed.is_none());
+                // A container that was never made has no log, and will have none.
+                let answered = failed
+                    .as_ref()
+                    .is_none_or(|error| matches!(error.code(), Some(400 | 404)));
+                last_reads += u32::from(quiet && answered);
                 let seen = quiet && failed.is_none() && self.log.caught_up();
                 if seen || last_reads == LAST_READS || (failed.is_some() && self.overdue()) {
                     let (parts, tail) = self.log.finish();
@@ -379,6 +392,11 @@ fn seen(pod: &Pod, container: &str) -> Seen {
         ];
         let words: Vec<&str> = [Some(phase)].into_iter().chain(words).flatten().collect();
         return Seen::Ended(End::PodEnded(words.join(": ")));
+    }
+    // The node is given up: its kubelet says nothing any more, neither the log nor the container's end.
+    if verdict::is_over(pod) {
+        let why = "its node does not answer".to_owned();
+        return Seen::Ended(End::PodEnded(why));
     }
     if state.is_some_and(|s| s.running.is_some()) {
         return Seen::Running;

@@ -1,6 +1,5 @@
 //! One launch from its making to its removal: started, followed, judged, and gone when the job ends, however it ends.
 
-use std::io;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,9 +11,9 @@ use crate::transport::summary::Summary;
 
 use super::job::CONTAINER;
 use super::job::{GRACE, Launch, Place};
-use super::launch::{self, LaunchError, Launched, Left};
+use super::launch::{self, LaunchError, Launched, Left, remedy};
 use super::logs::{self, Container, Event, Limits, Log};
-use super::verdict::{self, End};
+use super::verdict::{self, DeletedBy, End};
 use super::{Cluster, ClusterError};
 
 /// What a stopped launch gets beyond its pod's grace period, to go.
@@ -40,7 +39,7 @@ pub enum RunError {
     #[error(transparent)]
     Launch(Box<LaunchError>),
     /// The API server was gone for too long. The launch may still be there.
-    #[error("the API server did not answer for {} s while the Job {job} was followed", waited.as_secs())]
+    #[error("the Job {job} could not be followed any more: its log was not to be had for {} s{}", waited.as_secs(), remedy(.source))]
     Unreachable {
         /// The Job.
         job: String,
@@ -50,9 +49,6 @@ pub enum RunError {
         #[source]
         source: ClusterError,
     },
-    /// What it prints could not be handed on.
-    #[error("the log could not be shown, so the run was stopped")]
-    Show(#[source] io::Error),
 }
 
 impl From<LaunchError> for RunError {
@@ -72,32 +68,53 @@ pub async fn run(
     shown: &Shown,
     follow: impl FnMut(&[u8]) -> Vec<u8>,
 ) -> Result<Ended, RunError> {
-    let mut stopped: Option<(StopSignal, Instant)> = None;
-    // Never given up half-way: a Job that was made without our knowing would stay.
-    let created = {
-        let create = launch::create(cluster, launch, place);
-        tokio::pin!(create);
+    let ready = tokio::select! {
+        ready = launch::prepare(cluster, launch, place) => ready?,
+        signal = stop.next() => return Ok(ended_by(signal, None)),
+    };
+    let mut stopped = None;
+    let made = {
+        let make = ready.make();
+        tokio::pin!(make);
         loop {
             tokio::select! {
-                created = &mut create => break created,
-                signal = stop.next() => { stopped.get_or_insert((signal, Instant::now())); }
+                made = &mut make => break made,
+                signal = stop.next() => match stopped {
+                    None => stopped = Some((signal, Instant::now())),
+                    Some((first, at)) if stop::is_second(at, Instant::now()) => {
+                        let left = format!("perhaps the Job {}, which was just being made", ready.full_name());
+                        return Ok(ended_by(first, Some(left)));
+                    }
+                    Some(_) => {}
+                }
             }
         }
     };
-    let launched = match (created, stopped) {
+    let launched = match (made, stopped) {
         (Ok(launched), None) => launched,
-        (Ok(launched), Some((signal, _))) => return Ok(stop_early(&launched, signal, stop).await),
+        (Ok(launched), Some(first)) => return Ok(stop_early(&launched, first, stop).await),
+        (Err(LaunchError::Uncertain { .. }), Some((signal, _))) => {
+            let left = format!("perhaps the Job {}", ready.full_name());
+            return Ok(ended_by(signal, Some(left)));
+        }
         (Err(_), Some((signal, _))) => return Ok(ended_by(signal, None)),
         (Err(error), None) => return Err(error.into()),
     };
     let started = tokio::select! {
         started = launched.start(patience.start) => started,
-        signal = stop.next() => return Ok(stop_early(&launched, signal, stop).await),
+        signal = stop.next() => {
+            return Ok(stop_early(&launched, (signal, Instant::now()), stop).await);
+        }
     };
     let pod = match started {
         Ok(pod) => pod,
         Err(error) => {
-            remove(&launched, AFTER_END, stop).await;
+            let mut stopped = None;
+            let left = remove(&launched, AFTER_END, stop, &mut stopped).await;
+            if let Some((signal, _)) = stopped {
+                return Ok(ended_by(signal, left));
+            }
+            say_left(left.as_deref());
             return Err(error.into());
         }
     };
@@ -127,10 +144,17 @@ pub async fn run(
 }
 
 /// Deletes a launch whose log was not followed yet.
-async fn stop_early(launched: &Launched, signal: StopSignal, stop: &mut Stop) -> Ended {
-    say_stop(signal, launched);
-    let left = remove(launched, GRACE + AFTER_GRACE, stop).await;
-    ended_by(signal, left)
+async fn stop_early(launched: &Launched, first: (StopSignal, Instant), stop: &mut Stop) -> Ended {
+    say_stop(first.0, launched);
+    let left = remove(launched, GRACE + AFTER_GRACE, stop, &mut Some(first)).await;
+    ended_by(first.0, left)
+}
+
+/// Names what stays, where an error is all that is returned.
+fn say_left(left: Option<&str>) {
+    if let Some(left) = left {
+        report::note(format_args!("left running: {left}"));
+    }
 }
 
 fn say_stop(signal: StopSignal, launched: &Launched) {
@@ -152,9 +176,14 @@ fn ended_by(signal: StopSignal, left: Option<String>) -> Ended {
     }
 }
 
-/// Removes the launch; what is left of it, where it does not go in time or another signal ends the wait.
-async fn remove(launched: &Launched, patience: Duration, stop: &mut Stop) -> Option<String> {
-    let began = Instant::now();
+/// Removes the launch; what is left of it, where it does not go in time or a second signal ends the wait. A first one is
+/// noted in `stopped`.
+async fn remove(
+    launched: &Launched,
+    patience: Duration,
+    stop: &mut Stop,
+    stopped: &mut Option<(StopSignal, Instant)>,
+) -> Option<String> {
     let removal = launched.remove(patience);
     tokio::pin!(removal);
     loop {
@@ -162,10 +191,15 @@ async fn remove(launched: &Launched, patience: Duration, stop: &mut Stop) -> Opt
             removed = &mut removal => {
                 return removed.err().map(|Left(what)| what);
             }
-            _ = stop.next() => {
-                if stop::is_second(began, Instant::now()) {
-                    return Some(format!("the Job {}, whose deletion was ordered", launched.full_name()));
+            signal = stop.next() => match *stopped {
+                None => {
+                    *stopped = Some((signal, Instant::now()));
+                    say_stop(signal, launched);
                 }
+                Some((_, first)) if stop::is_second(first, Instant::now()) => {
+                    return Some(format!("the Job {}, if its deletion was not taken", launched.full_name()));
+                }
+                Some(_) => {}
             }
         }
     }
@@ -228,13 +262,19 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
                         overdue.as_mut().reset(Instant::now() + GRACE + AFTER_GRACE);
                     }
                     Some((_, first)) if stop::is_second(first, Instant::now()) => {
-                        break Some(format!("the Job {}, whose deletion was ordered", launched.full_name()));
+                        let taken = if deleted { ", whose deletion was taken" } else { "" };
+                        break Some(format!("the Job {}{taken}", launched.full_name()));
                     }
                     Some(_) => {}
                 },
             }
         };
-        self.conclude(end, left, unreachable).await
+        let deleted_by = if ordered {
+            DeletedBy::Us
+        } else {
+            DeletedBy::Others
+        };
+        self.conclude(end, left, unreachable, deleted_by).await
     }
 
     fn take(&mut self, event: Event) {
@@ -265,25 +305,56 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
         }
     }
 
+    /// Judges by the Job and the pod as they are now; where they cannot be looked at for a while, by what the log's follower
+    /// has seen.
+    async fn judge(&mut self, end: &logs::End, deleted_by: DeletedBy) -> End {
+        let terminated = match end {
+            logs::End::Terminated(terminated) => Some(terminated),
+            _ => None,
+        };
+        let give_up = Instant::now() + AFTER_END;
+        loop {
+            let seen = (self.launched.job().await, self.launched.pod().await);
+            match (seen, terminated) {
+                ((Ok(job), Ok(pod)), _) => {
+                    return verdict::judge(job.as_ref(), pod.as_ref(), terminated, deleted_by);
+                }
+                ((Err(error), _) | (_, Err(error)), None) if Instant::now() >= give_up => {
+                    return match end {
+                        logs::End::PodEnded(why) => End::Unknown { why: why.clone() },
+                        _ => End::Unknown {
+                            why: report::one_line(&error),
+                        },
+                    };
+                }
+                (_, Some(terminated)) if Instant::now() >= give_up => {
+                    return verdict::of_terminated(terminated);
+                }
+                _ => tokio::time::sleep(Duration::from_secs(1)).await,
+            }
+        }
+    }
+
     async fn conclude(
-        self,
+        mut self,
         end: Option<logs::End>,
         left: Option<String>,
         unreachable: Duration,
+        deleted_by: DeletedBy,
     ) -> Result<Ended, RunError> {
-        let stopped = self.stopped.map(|(signal, _)| signal);
         let judged = match end {
             None => None,
             Some(logs::End::GivenUp(source)) => match self.launched.pod().await {
                 // The node is lost, and with it the log.
                 Ok(Some(pod)) if verdict::is_over(&pod) => {
                     let job = self.launched.job().await.ok().flatten();
-                    Some(verdict::judge(job.as_ref(), Some(&pod), None))
+                    Some(verdict::judge(job.as_ref(), Some(&pod), None, deleted_by))
                 }
-                _ if stopped.is_some() => None,
+                _ if self.stopped.is_some() => None,
                 _ => {
                     // It is ordered to go all the same, in case the server comes back now.
-                    remove(self.launched, AFTER_END, self.stop).await;
+                    let left = remove(self.launched, AFTER_END, self.stop, &mut self.stopped).await;
+                    say_left(left.as_deref());
                     return Err(RunError::Unreachable {
                         job: self.launched.full_name(),
                         waited: unreachable,
@@ -291,25 +362,21 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
                     });
                 }
             },
-            Some(end) => {
-                let terminated = match &end {
-                    logs::End::Terminated(terminated) => Some(terminated),
-                    _ => None,
-                };
-                let pod = self.launched.pod().await.ok().flatten();
-                let job = self.launched.job().await.ok().flatten();
-                Some(verdict::judge(job.as_ref(), pod.as_ref(), terminated))
-            }
+            Some(end) => Some(self.judge(&end, deleted_by).await),
         };
         let left = match left {
-            None => remove(self.launched, AFTER_END, self.stop).await,
+            None => remove(self.launched, AFTER_END, self.stop, &mut self.stopped).await,
             left => left,
         };
-        if self.not_shown {
-            return Err(RunError::Show(io::Error::other("its reader has gone")));
-        }
+        let stopped = self.stopped.map(|(signal, _)| signal);
         let (summary, end) = match &judged {
-            Some(end @ End::Exited { message, .. }) => (Summary::parse(message), end.to_string()),
+            Some(end @ End::Exited { message, .. }) => match Summary::parse(message) {
+                // A program that could not be started leaves the runtime's words there.
+                None if !message.trim().is_empty() => {
+                    (None, format!("{end}: {}", one_line(message)))
+                }
+                summary => (summary, end.to_string()),
+            },
             Some(end) => (None, end.to_string()),
             None => (None, "was stopped".to_owned()),
         };
@@ -323,6 +390,12 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
             gaps: self.gaps,
         })
     }
+}
+
+/// The beginning of a message of the runtime's.
+fn one_line(message: &str) -> String {
+    let words: Vec<&str> = message.split_whitespace().collect();
+    words.join(" ").chars().take(300).collect()
 }
 
 /// Orders the deletion while the log is still read: tried again until it is taken.

@@ -50,7 +50,7 @@ impl fmt::Display for End {
                 "was killed because it used more memory than its limit: raise the limit in pod_template",
             ),
             End::Evicted { why } => write!(f, "was evicted from its node: {why}"),
-            End::DeadlineExceeded => f.write_str("took longer than the Job's deadline and was stopped"),
+            End::DeadlineExceeded => f.write_str("took longer than the Job's deadline and was stopped: raise runner.kubernetes.deadline"),
             End::Deleted => f.write_str("was deleted by someone else before it ended"),
             End::NoNews { node } => write!(
                 f,
@@ -61,28 +61,41 @@ impl fmt::Display for End {
     }
 }
 
+/// Who may have ordered the deletion of what is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeletedBy {
+    /// This job, before.
+    Us,
+    /// Nobody, or somebody else.
+    Others,
+}
+
+/// Judges by the container's own end alone, where nothing more can be seen.
+pub fn of_terminated(terminated: &ContainerStateTerminated) -> End {
+    of_container(terminated, false).unwrap_or_else(|| End::Unknown {
+        why: "the cluster has lost sight of it".to_owned(),
+    })
+}
+
 /// Judges a launch that has ended, or of which nothing more will come. `None` for what is not there any more; `terminated` is
 /// the container's end, where it was seen before.
 pub fn judge(
     job: Option<&Job>,
     pod: Option<&Pod>,
     terminated: Option<&ContainerStateTerminated>,
+    deleted_by: DeletedBy,
 ) -> End {
     if job.is_some_and(|job| has_failed_for(job, "DeadlineExceeded")) {
         return End::DeadlineExceeded;
     }
-    let being_deleted = job.is_none_or(|job| job.metadata.deletion_timestamp.is_some())
-        || pod.is_some_and(|pod| pod.metadata.deletion_timestamp.is_some());
+    let being_deleted = deleted_by == DeletedBy::Others
+        && (job.is_none_or(|job| job.metadata.deletion_timestamp.is_some())
+            || pod.is_some_and(|pod| pod.metadata.deletion_timestamp.is_some()));
     let Some(pod) = pod else {
         if let Some(terminated) = terminated {
             return of_container(terminated, being_deleted).unwrap_or(End::Deleted);
         }
-        return match job {
-            Some(job) if job.metadata.deletion_timestamp.is_none() => End::Unknown {
-                why: failure_of(job).unwrap_or_else(|| "its pod is gone".to_owned()),
-            },
-            _ => End::Deleted,
-        };
+        return End::Deleted;
     };
     let status = pod.status.clone().unwrap_or_default();
     let reason = status.reason.as_deref().unwrap_or_default();
@@ -170,6 +183,15 @@ pub fn has_ended(job: &Job) -> bool {
         .any(|kind| condition(job, kind).is_some())
 }
 
+/// Whether it works, or may still: its pods can outlive its end and its deletion.
+pub fn is_running(job: &Job) -> bool {
+    let status = job.status.as_ref();
+    let pods = status.map_or(0, |status| {
+        status.active.unwrap_or(0) + status.terminating.unwrap_or(0)
+    });
+    pods > 0 || (!has_ended(job) && job.metadata.deletion_timestamp.is_none())
+}
+
 /// Whether the Job is held back.
 pub fn is_suspended(job: &Job) -> bool {
     job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true)
@@ -242,7 +264,7 @@ mod tests {
     fn presyncs_own_container_decides() {
         let job = job(json!({}));
         let pod = ended(&json!({ "exitCode": 1, "reason": "Error", "message": "m" }));
-        let end = judge(Some(&job), Some(&pod), None);
+        let end = judge(Some(&job), Some(&pod), None, DeletedBy::Others);
         assert_eq!(
             end,
             End::Exited {
@@ -256,21 +278,27 @@ mod tests {
     fn memory_eviction_deadline_and_a_lost_node_are_told_apart() {
         let running = job(json!({}));
         let oom = ended(&json!({ "exitCode": 137, "reason": "OOMKilled" }));
-        assert_eq!(judge(Some(&running), Some(&oom), None), End::OutOfMemory);
+        assert_eq!(
+            judge(Some(&running), Some(&oom), None, DeletedBy::Others),
+            End::OutOfMemory
+        );
         let evicted = pod(&json!({ "phase": "Failed", "reason": "Evicted", "message": "too big" }));
         assert_eq!(
-            judge(Some(&running), Some(&evicted), None),
+            judge(Some(&running), Some(&evicted), None, DeletedBy::Others),
             End::Evicted {
                 why: "too big".to_owned()
             }
         );
         let late = job(json!({ "status": { "conditions": [
             { "type": "FailureTarget", "status": "True", "reason": "DeadlineExceeded" }] } }));
-        assert_eq!(judge(Some(&late), None, None), End::DeadlineExceeded);
+        assert_eq!(
+            judge(Some(&late), None, None, DeletedBy::Others),
+            End::DeadlineExceeded
+        );
         let lost = pod(&json!({ "phase": "Running", "conditions": [
             { "type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager" }] }));
         assert_eq!(
-            judge(Some(&running), Some(&lost), None),
+            judge(Some(&running), Some(&lost), None, DeletedBy::Others),
             End::NoNews {
                 node: "n1".to_owned()
             }
@@ -279,15 +307,21 @@ mod tests {
 
     #[test]
     fn a_job_or_pod_that_is_gone_was_deleted_and_a_pod_that_wrote_its_summary_before_was_not() {
-        assert_eq!(judge(None, None, None), End::Deleted);
+        assert_eq!(judge(None, None, None, DeletedBy::Others), End::Deleted);
         let gone = job(json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
-        assert_eq!(judge(Some(&gone), None, None), End::Deleted);
+        assert_eq!(
+            judge(Some(&gone), None, None, DeletedBy::Others),
+            End::Deleted
+        );
         let killed = ended(&json!({ "exitCode": 137, "reason": "Error" }));
-        assert_eq!(judge(Some(&gone), Some(&killed), None), End::Deleted);
+        assert_eq!(
+            judge(Some(&gone), Some(&killed), None, DeletedBy::Others),
+            End::Deleted
+        );
         let summary = r#"{"presync":1,"class":"failed","lines":1,"bytes":2,"record":null}"#;
         let told = ended(&json!({ "exitCode": 1, "message": summary }));
         assert!(matches!(
-            judge(Some(&gone), Some(&told), None),
+            judge(Some(&gone), Some(&told), None, DeletedBy::Others),
             End::Exited { .. }
         ));
     }

@@ -136,10 +136,11 @@ impl PlanError {
                     }
                     LaunchError::Vanished { .. } => Outcome::RunFailed,
                     LaunchError::LeftoverStays { .. } => Outcome::Failed,
-                    LaunchError::Cluster { source, .. } => of_cluster(source),
+                    LaunchError::Cluster { source, .. } | LaunchError::Uncertain { source, .. } => {
+                        of_cluster(source)
+                    }
                 },
-                RunError::Unreachable { .. } => Outcome::Later,
-                RunError::Show(_) => Outcome::Failed,
+                RunError::Unreachable { source, .. } => of_cluster(source),
             },
             PlanError::Cluster(error) => of_cluster(error),
             PlanError::Credentials(_)

@@ -59,7 +59,7 @@ pub fn provenance(deploy_commit: Option<CommitSha>) -> Provenance {
 const LONGEST_URL: usize = 1000;
 
 /// A URL without a user and password, which may stand in a build server's own.
-fn without_credentials(url: &str) -> String {
+pub fn without_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     let host = authority

@@ -2,10 +2,14 @@
 
 #[path = "cluster/admission.rs"]
 mod admission;
+#[path = "cluster/applications.rs"]
+mod applications;
 #[path = "cluster/hook.rs"]
 mod hook;
 #[path = "cluster/launches.rs"]
 mod launches;
+#[path = "cluster/logs.rs"]
+mod logs;
 #[path = "cluster/rights.rs"]
 mod rights;
 #[path = "support/testbed.rs"]

@@ -225,11 +225,11 @@ fn serve(testbed: &Testbed) -> PathBuf {
         root,
         "resource \"terraform_data\" \"fails\" {{\n  lifecycle {{\n    precondition {{\n      condition     = var.stage != \"fails\"\n      \
          error_message = \"the app says no\"\n    }}\n  }}\n}}\n\
-         locals {{\n  size = var.stage == \"slow\" ? 80 : var.stage == \"long\" ? 5 : 0\n}}\n\
+         locals {{\n  size = var.stage == \"slow\" ? 80 : var.stage == \"huge\" ? 300 : var.stage == \"long\" ? 5 : 0\n}}\n\
          resource \"terraform_data\" \"many\" {{\n  for_each = toset(flatten([for a in range(local.size) : [for b in range(100) : \"${{a}}-${{b}}\"]]))\n  input    = each.key\n}}\n"
     )
     .unwrap();
-    let files: Vec<(String, String)> = ["quick", "slow", "long", "fails"]
+    let files: Vec<(String, String)> = ["quick", "slow", "huge", "long", "fails"]
         .iter()
         .map(|stage| (format!("config/{stage}/values.yaml"), "a: 1\n".to_owned()))
         .chain([("terraform/main.tf".to_owned(), root)])
@@ -410,6 +410,18 @@ fn each_way_in_which_a_pod_can_end_has_its_own_sentence() {
         late.said
     );
 
+    let small = json!({ "pod_template": { "spec": {
+        "volumes": [{ "name": "tmp", "emptyDir": { "sizeLimit": "64Ki" } }],
+        "containers": [{ "name": "presync", "volumeMounts": [{ "name": "tmp", "mountPath": "/tmp" }] }],
+    } } });
+    let evicted = launches.own(&small, "huge");
+    assert_eq!(evicted.code, Some(4), "{}\n{}", evicted.log, evicted.said);
+    assert!(
+        evicted.said.contains("was evicted from its node"),
+        "{}",
+        evicted.said
+    );
+
     let child = launches.start(&json!({}), "slow");
     launches.kubectl(&[
         "delete",
@@ -492,4 +504,52 @@ fn an_abort_at_any_moment_leaves_no_job_and_no_pod() {
             plan.said
         );
     }
+}
+
+#[test]
+fn a_kill_soon_after_a_term_leaves_nothing_since_the_deletion_was_ordered_first() {
+    let Some(launches) = Launches::new() else {
+        return;
+    };
+    let child = launches.start(&json!({}), "slow");
+    signal(&child, Signal::TERM);
+    std::thread::sleep(Duration::from_millis(1500));
+    signal(&child, Signal::KILL);
+    let killed = finish(child);
+    assert!(
+        matches!(killed.code, None | Some(143)),
+        "{}\n{}",
+        killed.log,
+        killed.said
+    );
+    until("the end of what was deleted", || {
+        launches.left().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn what_a_killed_job_left_is_removed_by_the_next_one_when_it_has_ended() {
+    let Some(launches) = Launches::new() else {
+        return;
+    };
+    let child = launches.start(&json!({}), "long");
+    signal(&child, Signal::KILL);
+    finish(child);
+    assert_ne!(launches.left(), Vec::<String>::new());
+    until("a plan after the one that was left", || {
+        let output = launches.command(&json!({}), &own("long")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        match output.status.code() {
+            Some(0) => Some(()),
+            Some(3) => {
+                assert!(
+                    said.contains("works on LaunchDeploy/long already"),
+                    "{said}"
+                );
+                None
+            }
+            other => panic!("{other:?}: {said}"),
+        }
+    });
+    assert_eq!(launches.left(), Vec::<String>::new());
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::testbed::{IMAGE, NAMESPACE, Testbed, User, commit, git, run, until};
+use crate::testbed::{IMAGE, NAMESPACE, Testbed, User, commit, commit_without, git, run, until};
 
 const KEY: &str = "argocd/HookDeploy/prd/terraform.tfstate";
 const STAGE: &str = "hook-prd";
@@ -152,12 +152,12 @@ impl Stage {
             arguments.extend(name.split(' '));
             self.admin.done(&arguments, "");
         }
-        for name in ["HookDeploy.git", "TerraformState.git"] {
-            let folder = self.testbed.git.join(name);
-            if folder.exists() {
-                std::fs::remove_dir_all(folder).unwrap();
-            }
+        let folder = self.testbed.git.join("HookDeploy.git");
+        if folder.exists() {
+            std::fs::remove_dir_all(folder).unwrap();
         }
+        // Other tests keep states there as well.
+        commit_without(self.testbed, "TerraformState", KEY);
     }
 
     fn apply(&self, object: &Value) {

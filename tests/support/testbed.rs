@@ -8,7 +8,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -221,36 +221,53 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 
 /// Makes a commit that sets these files on `main` of the served repository `name`, and returns it.
 pub fn commit(testbed: &Testbed, name: &str, files: &[(&str, &str)]) -> String {
+    change(testbed, name, |work| {
+        for (path, content) in files {
+            let file = work.join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, content).unwrap();
+        }
+    })
+}
+
+/// Makes a commit without this file, whether it was there or not.
+pub fn commit_without(testbed: &Testbed, name: &str, path: &str) {
+    change(testbed, name, |work| {
+        if work.join(path).exists() {
+            std::fs::remove_file(work.join(path)).unwrap();
+        }
+    });
+}
+
+/// Commits what `make` makes of the files. Others may push to the same repository meanwhile.
+fn change(testbed: &Testbed, name: &str, make: impl Fn(&Path)) -> String {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bare = testbed.git.join(format!("{name}.git"));
-    if !bare.exists() {
+    let bare = bare.to_str().unwrap();
+    if !Path::new(bare).exists() {
         git(
             Path::new("."),
-            &[
-                "init",
-                "--quiet",
-                "--bare",
-                "-b",
-                "main",
-                bare.to_str().unwrap(),
-            ],
+            &["init", "--quiet", "--bare", "-b", "main", bare],
         );
     }
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path();
     git(work, &["init", "--quiet", "-b", "main"]);
-    git(work, &["remote", "add", "origin", bare.to_str().unwrap()]);
-    git(work, &["fetch", "--quiet", "origin"]);
-    if !git(work, &["branch", "--remotes"]).is_empty() {
-        git(work, &["reset", "--quiet", "--hard", "origin/main"]);
-    }
-    for (path, content) in files {
-        let file = work.join(path);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, content).unwrap();
-    }
-    git(work, &["add", "--all"]);
-    git(work, &["commit", "--quiet", "--allow-empty", "-m", "x"]);
-    git(work, &["push", "--quiet", "origin", "main"]);
+    git(work, &["remote", "add", "origin", bare]);
+    until("a push", || {
+        git(work, &["fetch", "--quiet", "origin"]);
+        if !git(work, &["branch", "--remotes"]).is_empty() {
+            git(work, &["reset", "--quiet", "--hard", "origin/main"]);
+        }
+        make(work);
+        git(work, &["add", "--all"]);
+        git(work, &["commit", "--quiet", "--allow-empty", "-m", "x"]);
+        let mut push = Command::new("git");
+        push.args(["push", "--quiet", "origin", "main"])
+            .current_dir(work);
+        output(&mut push, "").status.success().then_some(())
+    });
     git(work, &["rev-parse", "HEAD"]).trim().to_owned()
 }
 

@@ -9,8 +9,7 @@ use crate::stop::{self, Stop, StopSignal};
 use crate::transport::ended::Ended;
 use crate::transport::summary::Summary;
 
-use super::job::CONTAINER;
-use super::job::{GRACE, Launch, Place};
+use super::job::{CONTAINER, GRACE, Launch, Place};
 use super::launch::{self, LaunchError, Launched, Left, remedy};
 use super::logs::{self, Container, Event, Limits, Log};
 use super::verdict::{self, DeletedBy, End};

@@ -21,8 +21,9 @@ use super::PresyncError;
 use super::log::Log;
 use super::rescue;
 
-/// The pause between two of these attempts.
+/// The pause between two attempts to write a state.
 const PAUSE: Duration = Duration::from_secs(5);
+
 /// A state under our lock.
 pub struct Held {
     session: Arc<Mutex<Session>>,
@@ -93,8 +94,8 @@ impl Held {
     }
 
     /// The end of the run, whatever its result: a state that could not be written is tried again for as long as `patience`
-    /// and until somebody wants us to stop, then brought to safety, and the lock is given back, unless the state did not get to its place. The serial of the
-    /// last state that was written.
+    /// and until somebody wants us to stop, then brought to safety, and the lock is given back, unless the state did not get
+    /// to its place. The serial of the last state that was written.
     pub async fn end(
         mut self,
         patience: Duration,

@@ -187,6 +187,11 @@ pub enum GivenBack {
     Others(Lock),
 }
 
+/// The ref of the lock's branch.
+pub(super) fn reference(key: &StateKey) -> String {
+    format!("refs/heads/locks/{key}")
+}
+
 fn branch_of(key: &StateKey) -> Result<BranchName, LockError> {
     format!("locks/{key}")
         .parse()
@@ -199,12 +204,7 @@ fn branch_of(key: &StateKey) -> Result<BranchName, LockError> {
 /// The lock of `key`, where one stands.
 pub async fn read(clone: &mut PartialClone, key: &StateKey) -> Result<Option<Standing>, LockError> {
     let branch = branch_of(key)?;
-    if clone
-        .remote()
-        .reference(&format!("refs/heads/{branch}"))
-        .await?
-        .is_none()
-    {
+    if clone.remote().reference(&reference(key)).await?.is_none() {
         return Ok(None);
     }
     let commit = match clone.head(&branch, Extent::TopTree).await {
@@ -249,7 +249,6 @@ pub async fn take(
     author: &Author,
     over: Option<&LockId>,
 ) -> Result<Taken, LockError> {
-    let branch = branch_of(key)?;
     let blob = clone.keep_blob(lock.to_json().as_bytes())?;
     let file = format!("{key}.lock");
     let tree = clone.tree_with(None, &file, Change::Put(blob)).await?;
@@ -257,7 +256,7 @@ pub async fn take(
     let commit = clone.make_commit(tree, None, &format!("Lock {key}"), author)?;
     let mut patience = Patience::default();
     for _ in 0..ATTEMPTS {
-        match put(clone, key, lock, &branch, &commit, over).await {
+        match put(clone, key, lock, &commit, over).await {
             Ok(Some(taken)) => return Ok(taken),
             Ok(None) => {}
             Err(error) => patience.after(error).await?,
@@ -271,11 +270,10 @@ async fn put(
     clone: &mut PartialClone,
     key: &StateKey,
     lock: &Lock,
-    branch: &BranchName,
     commit: &Commit,
     over: Option<&LockId>,
 ) -> Result<Option<Taken>, LockError> {
-    let reference = format!("refs/heads/{branch}");
+    let reference = reference(key);
     let ours = || {
         Some(Taken::Ours(Standing {
             lock: lock.clone(),
@@ -335,8 +333,7 @@ async fn remove(
     if standing.lock.id != *id {
         return Ok(Some(GivenBack::Others(standing.lock.clone())));
     }
-    let reference = format!("refs/heads/{}", branch_of(key)?);
-    match clone.delete(&reference, &standing.commit).await? {
+    match clone.delete(&reference(key), &standing.commit).await? {
         Pushed::Done => Ok(Some(GivenBack::Done)),
         Pushed::Moved(_) => {
             *seen = None;

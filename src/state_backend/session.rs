@@ -5,6 +5,8 @@
 
 mod locking;
 
+use std::error::Error;
+
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::git::GitError;
@@ -169,7 +171,7 @@ impl Session {
             Holder::Run(standing) | Holder::Client(Some(standing)) => standing.commit.clone(),
             Holder::Client(None) => return false,
         };
-        let reference = format!("refs/heads/locks/{}", self.key);
+        let reference = lock::reference(&self.key);
         let now = self.store.locks().remote().reference(&reference).await;
         now.is_ok_and(|now| now != Some(held))
     }
@@ -349,9 +351,9 @@ impl Session {
         };
         let clone = self.store.locks();
         if let Some(held) = held {
-            let reference = format!("refs/heads/locks/{key}");
+            let reference = lock::reference(&key);
             let now = clone.remote().reference(&reference).await;
-            if now.map_err(|error| self.git_failed(&error))? == Some(held.commit) {
+            if now.map_err(|error| self.failed(&error))? == Some(held.commit) {
                 return Ok(());
             }
         }
@@ -388,13 +390,7 @@ impl Session {
         Answer::Refused(text)
     }
 
-    fn failed(&self, error: &LockError) -> Answer {
-        let text = crate::report::one_line(error);
-        self.say(text.clone());
-        Answer::Failed(text)
-    }
-
-    fn git_failed(&self, error: &GitError) -> Answer {
+    fn failed(&self, error: &dyn Error) -> Answer {
         let text = crate::report::one_line(error);
         self.say(text.clone());
         Answer::Failed(text)
@@ -406,13 +402,9 @@ impl Session {
             // Asking again makes no branch.
             StoreError::Git(GitError::NoBranch { .. }) => self.refused(text),
             StoreError::Git(_) | StoreError::Push(_) | StoreError::Contended { .. } => {
-                self.say(text.clone());
-                Answer::Failed(text)
+                self.failed(error)
             }
-            StoreError::NotSealed { source, .. } if source.may_pass() => {
-                self.say(text.clone());
-                Answer::Failed(text)
-            }
+            StoreError::NotSealed { source, .. } if source.may_pass() => self.failed(error),
             _ => self.refused(text),
         }
     }

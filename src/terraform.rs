@@ -1,6 +1,9 @@
 //! Terraform or OpenTofu: which program and which version (`run.rs`: how it is run).
 
 pub mod changes;
+pub mod data_bearing;
+pub mod forget;
+pub mod inventory;
 pub mod protected;
 pub mod root;
 mod run;

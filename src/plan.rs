@@ -121,7 +121,7 @@ async fn launch(
     shown: &Shown,
     follow: impl FnMut(&[u8]) -> Vec<u8>,
 ) -> Result<Ended, PlanError> {
-    let arguments = gathered.request.plan_arguments();
+    let arguments = gathered.request.plan_arguments(&gathered.namespace);
     let there = match gathered.runner {
         Runner::Local => {
             let environment = &gathered.environment;
@@ -132,7 +132,7 @@ async fn launch(
     let settings = there.settings;
     let launch = Launch {
         verb: Verb::Plan,
-        name: Launch::plan_name(&gathered.request.namespace),
+        name: Launch::plan_name(&gathered.namespace),
         target: wanted.target.to_string(),
         revision: gathered.request.revision.to_string(),
         build: wanted.build.as_deref().map(without_credentials),

@@ -104,15 +104,15 @@ struct StageArguments {
     path: Option<PathArgument>,
 }
 
-impl From<StageArguments> for StageRequest {
-    fn from(arguments: StageArguments) -> StageRequest {
-        StageRequest {
-            url: arguments.url,
-            revision: arguments.sha,
-            stage: arguments.stage,
-            namespace: arguments.namespace,
-            path: arguments.path.and_then(|path| path.0),
-        }
+impl StageArguments {
+    fn split(self) -> (StageRequest, Namespace) {
+        let request = StageRequest {
+            url: self.url,
+            revision: self.sha,
+            stage: self.stage,
+            path: self.path.and_then(|path| path.0),
+        };
+        (request, self.namespace)
     }
 }
 
@@ -362,8 +362,14 @@ async fn run(arguments: Arguments, log: &mut Log) -> Result<Option<u8>, PresyncE
     let environment = Environment::read()?;
     log.mask(environment.secrets());
     match arguments.verb {
-        Verb::Plan(stage) => plan::run(&stage.into(), &environment, log, &mut stop).await?,
-        Verb::Apply(stage) => apply::run(&stage.into(), &environment, log, &mut stop).await?,
+        Verb::Plan(stage) => {
+            let (request, namespace) = stage.split();
+            plan::run(&request, &namespace, &environment, log, &mut stop).await?;
+        }
+        Verb::Apply(stage) => {
+            let (request, namespace) = stage.split();
+            apply::run(&request, &namespace, &environment, log, &mut stop).await?;
+        }
         Verb::Backend {
             key,
             allow_unlock,

@@ -9,7 +9,7 @@ use crate::forge::git::GitForge;
 use crate::git::Credentials;
 use crate::git::history::{Located, Reach};
 use crate::layout::Layout;
-use crate::names::{AppPath, CommitSha, RepoName, RepoUrl, Target};
+use crate::names::{AppPath, CommitSha, Namespace, RepoName, RepoUrl, Target};
 use crate::registry::Registry;
 use crate::report;
 use crate::settings::{ForgeSettings, KubernetesSettings, RunnerSettings, Settings, StateSource};
@@ -22,6 +22,7 @@ use super::{PlanError, Wanted};
 /// What presync is launched with, and by what.
 pub(super) struct Gathered {
     pub(super) request: StageRequest,
+    pub(super) namespace: Namespace,
     pub(super) environment: BTreeMap<&'static str, String>,
     pub(super) runner: Runner,
 }
@@ -145,11 +146,11 @@ pub(super) async fn gather(
         url,
         revision,
         stage: target.stage.clone(),
-        namespace: namespace.clone(),
         path: target.path.clone(),
     };
     Ok(Gathered {
         request,
+        namespace: namespace.clone(),
         environment,
         runner,
     })

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::names::Namespace;
 use crate::protect;
 use crate::stop::Stop;
 use crate::terraform::protected;
@@ -18,7 +19,7 @@ use super::held::Held;
 use super::log::Log;
 use super::prepare::{self, Prepared};
 use super::provenance::provenance;
-use super::source::Source;
+use super::source::{ConfigFolder, Source};
 use super::volumes;
 
 /// How long an apply may take; a hook's own deadline is usually shorter.
@@ -27,13 +28,21 @@ pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// Applies the stage at the commit, and writes the log.
 pub async fn run(
     request: &StageRequest,
+    namespace: &Namespace,
     environment: &Environment,
     log: &mut Log,
     stop: &mut Stop,
 ) -> Result<(), PresyncError> {
     let recipients = environment.recipients()?;
     let read = async {
-        let mut prepared = prepare::prepare(request, environment, recipients, log).await?;
+        let mut prepared = prepare::prepare(
+            request,
+            ConfigFolder::Required,
+            environment,
+            recipients,
+            log,
+        )
+        .await?;
         // Before anything is changed: what is applied must be kept, too.
         prepared.store.check_seal(&prepared.key).await?;
         Ok::<_, PresyncError>(prepared)
@@ -56,6 +65,7 @@ pub async fn run(
     let mut held = Held::take(store, key, "apply", provenance, log).await?;
     let run = UnderLock {
         request,
+        namespace,
         environment,
         terraform,
         source,
@@ -86,7 +96,7 @@ pub async fn run(
         }
     };
     tokio::select! {
-        reattached = volumes::reattach(&request.namespace, &account, log) => reattached?,
+        reattached = volumes::reattach(namespace, &account, log) => reattached?,
         signal = stop.next() => return Err(PresyncError::Stopped(signal)),
     }
     match serial {
@@ -103,6 +113,7 @@ pub async fn run(
 /// What is done while the state is locked.
 struct UnderLock<'a> {
     request: &'a StageRequest,
+    namespace: &'a Namespace,
     environment: &'a Environment,
     terraform: Terraform,
     source: Source,
@@ -123,6 +134,7 @@ impl UnderLock<'_> {
     ) -> Result<usize, PresyncError> {
         let UnderLock {
             request,
+            namespace,
             environment,
             terraform,
             source,
@@ -139,9 +151,15 @@ impl UnderLock<'_> {
         prepare::head_of(state.as_deref(), &key, terraform, log)?;
         let backend = held.serve().await?;
         log.mask(vec![backend.password().to_owned()]);
-        let (stage, namespace) = (&request.stage, &request.namespace);
         let variables = [backend.variables(), cluster.clone()].concat();
-        let workdir = prepare::workdir(source, root, stage, namespace, variables, log)?;
+        let workdir = prepare::workdir(
+            source,
+            root,
+            &request.stage,
+            Some(namespace),
+            variables,
+            log,
+        )?;
         prepare::init(terraform, &workdir, root, log, stop).await?;
         held.say_lines(log);
         log.say(format_args!(

@@ -1,5 +1,6 @@
 //! `presync plan`: what the stage's hook would apply, without applying it.
 
+use crate::names::Namespace;
 use crate::state_backend::http::{Backend, Serves};
 use crate::stop::Stop;
 use crate::terraform::protected;
@@ -10,16 +11,19 @@ use super::PresyncError;
 use super::environment::Environment;
 use super::log::Log;
 use super::prepare::{self, Prepared};
+use super::source::ConfigFolder;
 
 /// Plans and writes the log. Changes nothing anywhere.
 pub async fn run(
     request: &StageRequest,
+    namespace: &Namespace,
     environment: &Environment,
     log: &mut Log,
     stop: &mut Stop,
 ) -> Result<(), PresyncError> {
     let read = async {
-        let mut prepared = prepare::prepare(request, environment, None, log).await?;
+        let mut prepared =
+            prepare::prepare(request, ConfigFolder::Required, environment, None, log).await?;
         let Prepared {
             store,
             key,
@@ -50,7 +54,7 @@ pub async fn run(
         &source,
         &root,
         &request.stage,
-        &request.namespace,
+        Some(namespace),
         [backend.variables(), cluster].concat(),
         log,
     )?;

@@ -22,7 +22,7 @@ use super::PresyncError;
 use super::environment::Environment;
 use super::kubeconfig;
 use super::log::Log;
-use super::source::{self, Source, Wanted};
+use super::source::{self, ConfigFolder, Source, Wanted};
 
 /// How long a stopped init or plan may take to end. Unlike an apply it has no state to save and no lock to give back, and
 /// a refresh may wait for an unreachable service for ever.
@@ -51,6 +51,7 @@ pub struct Prepared {
 /// Finds Terraform, fetches the sources and looks at the root.
 pub async fn prepare(
     request: &StageRequest,
+    config: ConfigFolder,
     environment: &Environment,
     recipients: Option<Recipients>,
     log: &mut Log,
@@ -74,6 +75,7 @@ pub async fn prepare(
         repo: &repo,
         path,
         stage: &request.stage,
+        config,
     };
     let source = source::fetch(
         &deploy,
@@ -152,7 +154,7 @@ pub fn workdir(
     source: &Source,
     root: &Root,
     stage: &StageName,
-    namespace: &Namespace,
+    namespace: Option<&Namespace>,
     mut variables: Vec<(String, OsString)>,
     log: &mut Log,
 ) -> Result<Workdir, PresyncError> {
@@ -166,7 +168,9 @@ pub fn workdir(
     }
     root.write_override()?;
     variables.push(("TF_VAR_stage".to_owned(), stage.as_str().into()));
-    variables.push(("TF_VAR_namespace".to_owned(), namespace.as_str().into()));
+    variables.extend(
+        namespace.map(|namespace| ("TF_VAR_namespace".to_owned(), namespace.as_str().into())),
+    );
     Ok(Workdir {
         folder: source.root.join(&source.terraform),
         variables,
@@ -175,6 +179,12 @@ pub fn workdir(
 
 /// Which variable files Terraform gets, as paths in the clone.
 fn variables_line(source: &Source) -> String {
+    if source.config_files.is_none() {
+        return format!(
+            "the clone has no {}/: planning without its tfvars",
+            source.config
+        );
+    }
     let files = source.tfvars.iter().map(|file| {
         let inside = file.strip_prefix(&source.root).unwrap_or(file);
         inside.display().to_string()

@@ -1,7 +1,7 @@
 //! The deploy repository at one commit: the app's folder, its Terraform and config folders, and the local modules that
 //! lie outside of them. Nothing else of the repository is fetched.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::git::checkout::{LeftOut, check_out};
@@ -23,6 +23,17 @@ pub struct Wanted<'a> {
     pub path: Option<&'a AppPath>,
     /// The stage.
     pub stage: &'a StageName,
+    /// Whether the stage must have a config folder.
+    pub config: ConfigFolder,
+}
+
+/// Whether a stage without a config folder is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigFolder {
+    /// It is not: a sync would fail.
+    Required,
+    /// It may be gone: a destroy goes on where another one stopped.
+    MayBeGone,
 }
 
 /// The files on disk.
@@ -42,6 +53,10 @@ pub struct Source {
     pub left_out: Vec<LeftOut>,
     /// What the commit's message allows to be destroyed.
     pub allowed: Allowed,
+    /// The ids of the folders that a plan is made from, by their paths.
+    pub trees: BTreeMap<String, String>,
+    /// The files of the stage's config folder, as paths in it; nothing where it is gone.
+    pub config_files: Option<Vec<String>>,
 }
 
 /// Fetches the commit and writes out what the hook needs of it, into `files` (made here).
@@ -72,12 +87,19 @@ pub async fn fetch(
     if !clone.is_folder(&commit, &terraform).await? {
         return Err(PresyncError::NoTerraform { folder: terraform });
     }
-    if !clone.is_folder(&commit, &config).await? {
-        return Err(PresyncError::NoConfig {
-            folder: config,
-            stage: wanted.stage.clone(),
-        });
-    }
+    let config_files = match clone.find(&commit, &config).await? {
+        Found::Entry(entry) if entry.kind == Kind::Tree => {
+            let files = clone.below(entry.id).await?;
+            Some(files.into_iter().map(|file| file.name).collect())
+        }
+        _ if wanted.config == ConfigFolder::MayBeGone => None,
+        _ => {
+            return Err(PresyncError::NoConfig {
+                folder: config,
+                stage: wanted.stage.clone(),
+            });
+        }
+    };
     let allowed = Allowed::from_trailers(clone.trailers(&commit)?);
     std::fs::create_dir_all(files).map_err(PresyncError::Clone)?;
     let mut tree = Checkout {
@@ -86,11 +108,13 @@ pub async fn fetch(
         files,
         written: BTreeSet::new(),
         left_out: Vec::new(),
+        trees: BTreeMap::new(),
     };
     // The app's whole folder: a root may read its chart or its config with file().
     tree.write(app).await?;
     tree.write(&terraform).await?;
     tree.write(&config).await?;
+    tree.note(&config).await?;
     let mut folders = BTreeSet::from([terraform.clone()]);
     let mut seen = BTreeSet::new();
     while let Some(folder) = folders.pop_first() {
@@ -98,9 +122,13 @@ pub async fn fetch(
             continue;
         }
         tree.write(&folder).await?;
+        tree.note(&folder).await?;
         folders.extend(module_sources(&read_files(&files.join(&folder))?, &folder));
     }
-    let tfvars = tfvars(layout, &files.join(&config))?;
+    let tfvars = match &config_files {
+        Some(_) => tfvars(layout, &files.join(&config))?,
+        None => Vec::new(),
+    };
     Ok(Source {
         root: files.to_owned(),
         terraform,
@@ -109,6 +137,8 @@ pub async fn fetch(
         tfvars,
         left_out: tree.left_out,
         allowed,
+        trees: tree.trees,
+        config_files,
     })
 }
 
@@ -118,9 +148,18 @@ struct Checkout<'a> {
     files: &'a Path,
     written: BTreeSet<String>,
     left_out: Vec<LeftOut>,
+    trees: BTreeMap<String, String>,
 }
 
 impl Checkout<'_> {
+    /// Keeps the id of a folder that a plan is made from.
+    async fn note(&mut self, folder: &str) -> Result<(), GitError> {
+        if let Found::Entry(entry) = self.clone.find(&self.commit, folder).await? {
+            self.trees.insert(folder.to_owned(), entry.id.to_string());
+        }
+        Ok(())
+    }
+
     /// Writes one folder of the commit, unless it or one above it was written before, and whatever its links lead to.
     /// A folder that is not there is nothing to write: Terraform says what it misses.
     async fn write(&mut self, folder: &str) -> Result<(), GitError> {

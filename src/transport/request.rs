@@ -43,7 +43,10 @@ pub const PARENT: &str = "STAGEWRIGHT_PARENT";
 /// How long a launched plan may take in all, and each run of Terraform in it.
 pub const DEADLINE: Duration = Duration::from_secs(1800);
 
-/// What `presync plan` and `presync apply` are for: one stage at one commit.
+/// The namespace of a stage that is destroyed, which has no place among the arguments there; unknown when unset.
+pub const NAMESPACE: &str = "STAGEWRIGHT_NAMESPACE";
+
+/// One stage at one commit: what every run of presync is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageRequest {
     /// The deploy repository, as presync can reach it.
@@ -52,22 +55,27 @@ pub struct StageRequest {
     pub revision: CommitSha,
     /// The stage.
     pub stage: StageName,
-    /// What Terraform gets as `var.namespace`.
-    pub namespace: Namespace,
     /// The app's folder in a monorepo.
     pub path: Option<AppPath>,
 }
 
 impl StageRequest {
     /// presync's arguments for a plan: `plan URL SHA STAGE NAMESPACE [PATH]`.
-    pub fn plan_arguments(&self) -> Vec<String> {
-        let mut arguments = vec![
-            "plan".to_owned(),
-            self.url.to_string(),
-            self.revision.to_string(),
-            self.stage.to_string(),
-            self.namespace.to_string(),
-        ];
+    pub fn plan_arguments(&self, namespace: &Namespace) -> Vec<String> {
+        self.arguments(&["plan"], Some(namespace))
+    }
+
+    /// presync's arguments for a preview: `destroy --preview URL SHA STAGE [PATH]`.
+    pub fn preview_arguments(&self) -> Vec<String> {
+        self.arguments(&["destroy", "--preview"], None)
+    }
+
+    fn arguments(&self, verb: &[&str], namespace: Option<&Namespace>) -> Vec<String> {
+        let mut arguments: Vec<String> = verb.iter().map(ToString::to_string).collect();
+        arguments.push(self.url.to_string());
+        arguments.push(self.revision.to_string());
+        arguments.push(self.stage.to_string());
+        arguments.extend(namespace.map(Namespace::to_string));
         arguments.extend(self.path.as_ref().map(AppPath::to_string));
         arguments
     }

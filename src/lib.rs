@@ -7,6 +7,7 @@
 //! * [`plan`] the story of planning one stage
 //! * [`local`] presync as a child process of the job
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
+//! * [`estate`] what every story reads first: forge, registry, cluster
 //! * [`forge`] repositories, branches, files; [`cluster`] the Kubernetes API; [`state_backend`] Terraform's state in a git
 //!   repository; [`transport`] what passes between a job and presync
 //! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states and roots; [`sandbox`] the
@@ -22,6 +23,7 @@ pub mod applications;
 pub mod arguments;
 pub mod child;
 pub mod cluster;
+pub mod estate;
 pub mod forge;
 pub mod git;
 pub mod layout;

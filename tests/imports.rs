@@ -15,6 +15,7 @@ const LEVELS: &[&[&str]] = &[
     &["child", "scratch"],
     &["git", "terraform", "sandbox"],
     &["transport", "state_backend", "forge", "cluster"],
+    &["estate"],
     &["presync"],
     &["local"],
     &["plan"],

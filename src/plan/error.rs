@@ -4,13 +4,11 @@ use std::path::PathBuf;
 
 use crate::cluster::launch::LaunchError;
 use crate::cluster::run::RunError;
-use crate::cluster::{ClusterError, NotInPod};
+use crate::estate::{EstateError, of_cluster};
 use crate::forge::ForgeError;
-use crate::git::CredentialsError;
 use crate::layout::LayoutError;
 use crate::local::LocalError;
 use crate::names::{CommitSha, StageName};
-use crate::registry::RegistryError;
 use crate::report::{Failure, Outcome, OutputError};
 
 use super::terms::TermsError;
@@ -22,45 +20,12 @@ use super::terms::TermsError;
     reason = "each variant is one room's error, documented there"
 )]
 pub enum PlanError {
-    #[error("{what} in {} is not supported by this version, which plans with {instead}", file.display())]
-    NotSupported {
-        what: &'static str,
-        instead: &'static str,
-        file: PathBuf,
-    },
-    #[error("the credentials for git could not be read")]
-    Credentials(#[from] CredentialsError),
     #[error(transparent)]
-    Forge(#[from] ForgeError),
+    Estate(#[from] EstateError),
     #[error("runner.local.sops_age_key_file in {} names {}, and there is no such file", file.display(), key_file.display())]
     NoKeyFile { key_file: PathBuf, file: PathBuf },
-    #[error("runner.kubernetes in {} names no context, and without one only a pod's own account is used: set runner.kubernetes.context, or hand over --context", file.display())]
-    NoCluster {
-        file: PathBuf,
-        #[source]
-        source: NotInPod,
-    },
-    #[error("the cluster could not be used")]
-    Cluster(#[from] ClusterError),
     #[error(transparent)]
     Run(Box<RunError>),
-    #[error("{key} in {} names no repository that can be used", file.display())]
-    SettingsName {
-        key: &'static str,
-        file: PathBuf,
-        #[source]
-        source: Box<ForgeError>,
-    },
-    #[error("the registry could not be read")]
-    ReadRegistry(#[source] ForgeError),
-    #[error("the registry {place} is not valid")]
-    Registry {
-        place: String,
-        #[source]
-        source: RegistryError,
-    },
-    #[error("the registry {place} is not UTF-8 text")]
-    RegistryEncoding { place: String },
     #[error(transparent)]
     Terms(#[from] TermsError),
     #[error("the state of {target} has no valid path")]
@@ -103,30 +68,12 @@ impl PlanError {
     fn outcome(&self) -> Outcome {
         match self {
             PlanError::Terms(TermsError::OtherSpelling { .. }) => Outcome::Refused,
-            PlanError::NotSupported { .. }
-            | PlanError::Terms(_)
+            PlanError::Estate(error) => error.outcome(),
+            PlanError::Terms(_)
             | PlanError::StateKey { .. }
             | PlanError::NoKeyFile { .. }
-            | PlanError::NoCluster { .. }
-            | PlanError::Cluster(ClusterError::Context { .. })
             | PlanError::NoTerraform { .. }
             | PlanError::NoConfig { .. } => Outcome::Usage,
-            PlanError::Forge(error) => match error {
-                ForgeError::NoRepository { .. }
-                | ForgeError::OtherSpelling { .. }
-                | ForgeError::Absent(_)
-                | ForgeError::NotReachable { .. } => Outcome::Refused,
-                ForgeError::NoFile { .. }
-                | ForgeError::Git { .. }
-                | ForgeError::List { .. }
-                | ForgeError::Scratch(_) => Outcome::Failed,
-            },
-            PlanError::SettingsName { source, .. } => match **source {
-                ForgeError::NoRepository { .. } | ForgeError::OtherSpelling { .. } => {
-                    Outcome::Usage
-                }
-                _ => Outcome::Failed,
-            },
             PlanError::Run(error) => match &**error {
                 RunError::Launch(error) => match &**error {
                     LaunchError::Running { .. } | LaunchError::Foreign { .. } => Outcome::Refused,
@@ -142,25 +89,14 @@ impl PlanError {
                 },
                 RunError::Unreachable { source, .. } => of_cluster(source),
             },
-            PlanError::Cluster(error) => of_cluster(error),
-            PlanError::Credentials(_)
-            | PlanError::ReadRegistry(_)
-            | PlanError::Registry { .. }
-            | PlanError::RegistryEncoding { .. }
-            | PlanError::Local(_)
-            | PlanError::Output(_) => Outcome::Failed,
+            PlanError::Local(_) | PlanError::Output(_) => Outcome::Failed,
         }
     }
 }
 
-/// A cluster that does not answer may do so later.
-fn of_cluster(error: &ClusterError) -> Outcome {
-    match error {
-        ClusterError::TimedOut
-        | ClusterError::Answer {
-            code: 429 | 500.., ..
-        } => Outcome::Later,
-        _ => Outcome::Failed,
+impl From<ForgeError> for PlanError {
+    fn from(error: ForgeError) -> PlanError {
+        PlanError::Estate(error.into())
     }
 }
 

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::cluster::Cluster;
 use crate::cluster::job::Launch;
-use crate::cluster::{Cluster, PodAccount};
+use crate::estate::{check_settings_names, open_cluster, open_forge, read_registry};
 use crate::forge::Forge;
-use crate::forge::git::GitForge;
-use crate::git::Credentials;
 use crate::git::history::{Located, Reach};
 use crate::layout::Layout;
 use crate::names::{AppPath, CommitSha, Namespace, RepoName, RepoUrl, Target};
-use crate::registry::Registry;
 use crate::report;
-use crate::settings::{ForgeSettings, KubernetesSettings, RunnerSettings, Settings, StateSource};
+use crate::settings::{KubernetesSettings, RunnerSettings, Settings, StateSource};
 use crate::transport::request::{Estate, StageRequest};
 
 use super::result::{Progress, StatePlace};
@@ -156,21 +154,6 @@ pub(super) async fn gather(
     })
 }
 
-fn open_forge(settings: &Settings) -> Result<Forge, PlanError> {
-    match &settings.forge {
-        ForgeSettings::Git { root, known_as } => Ok(Forge::Git(GitForge::new(
-            root.clone(),
-            known_as.clone(),
-            Credentials::from_environment()?,
-        ))),
-        ForgeSettings::GitHub { .. } => Err(PlanError::NotSupported {
-            what: "forge.github",
-            instead: "forge.git",
-            file: settings.file.clone(),
-        }),
-    }
-}
-
 /// Looks whether the runner can be used, before anything is read for it.
 async fn open_runner(settings: &Settings) -> Result<Runner, PlanError> {
     match &settings.runner {
@@ -182,59 +165,14 @@ async fn open_runner(settings: &Settings) -> Result<Runner, PlanError> {
         }),
         RunnerSettings::Local { .. } => Ok(Runner::Local),
         RunnerSettings::Kubernetes(kubernetes) => {
-            let cluster = match (&kubernetes.context, PodAccount::find()) {
-                (Some(context), _) => Cluster::of_context(context).await?,
-                (None, Ok(_)) => Cluster::of_pod()?,
-                (None, Err(source)) => {
-                    return Err(PlanError::NoCluster {
-                        file: settings.file.clone(),
-                        source,
-                    });
-                }
-            };
+            let context = kubernetes.context.as_deref();
+            let cluster = open_cluster(context, "runner.kubernetes", settings).await?;
             Ok(Runner::Kubernetes(Box::new(InCluster {
                 cluster,
                 settings: (**kubernetes).clone(),
             })))
         }
     }
-}
-
-/// Looks for the repositories that the settings name, so that a slip there is told as one.
-async fn check_settings_names(forge: &Forge, settings: &Settings) -> Result<(), PlanError> {
-    let registry = ("registry.repo", &settings.registry.repo);
-    let state = match &settings.state.source {
-        StateSource::Repo(repo) => Some(("state.repo", repo)),
-        StateSource::Url(_) => None,
-    };
-    for (key, repo) in [registry].into_iter().chain(state) {
-        forge
-            .canonical_name(repo)
-            .await
-            .map_err(|source| PlanError::SettingsName {
-                key,
-                file: settings.file.clone(),
-                source: Box::new(source),
-            })?;
-    }
-    Ok(())
-}
-
-async fn read_registry(forge: &Forge, settings: &Settings) -> Result<Registry, PlanError> {
-    let place = &settings.registry;
-    let read = async {
-        let head = forge.head(&place.repo, &place.branch).await?;
-        forge.read(&place.repo, &head, &place.file).await
-    };
-    let bytes = read.await.map_err(PlanError::ReadRegistry)?;
-    let shown = format!("{} of {} on {}", place.file, place.repo, place.branch);
-    let text = String::from_utf8(bytes).map_err(|_| PlanError::RegistryEncoding {
-        place: shown.clone(),
-    })?;
-    Registry::parse(&text, &place.file).map_err(|source| PlanError::Registry {
-        place: shown,
-        source,
-    })
 }
 
 /// The commit that is planned, and where it came from in words.

@@ -10,8 +10,8 @@
 //! * [`estate`] what every story reads first: forge, registry, cluster
 //! * [`forge`] repositories, branches, files; [`cluster`] the Kubernetes API; [`state_backend`] Terraform's state in a git
 //!   repository; [`transport`] what passes between a job and presync
-//! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states and roots; [`sandbox`] the
-//!   embedded estate
+//! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states, roots and their reduction;
+//!   [`sandbox`] the embedded estate
 //! * [`child`] programs that die with us; [`scratch`] private working folders
 //! * [`settings`] stagewright.yaml; [`registry`] which app has which stages; [`applications`] what is deployed, as Argo CD
 //!   has it; [`layout`] paths and names as templates;

@@ -5,6 +5,7 @@ pub mod data_bearing;
 pub mod forget;
 pub mod inventory;
 pub mod protected;
+pub mod reduction;
 pub mod root;
 mod run;
 pub mod state;

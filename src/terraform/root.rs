@@ -12,12 +12,12 @@ use super::Flavour;
 
 mod json;
 mod modules;
-mod words;
+pub(super) mod words;
 
 pub use modules::module_sources;
 
 /// Deeper than any configuration that a person writes; a parser that recurses would end the process somewhere beyond.
-const DEEPEST: usize = 256;
+pub(super) const DEEPEST: usize = 256;
 
 /// A root that we do not run.
 #[derive(Debug, thiserror::Error)]
@@ -167,6 +167,21 @@ impl Root {
         })
     }
 
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The names of its configuration files.
+    pub(super) fn files(&self) -> &BTreeSet<String> {
+        &self.files
+    }
+
+    /// The program that loads them.
+    pub(super) fn flavour(&self) -> Flavour {
+        self.flavour
+    }
+
     /// Whether the root pins its providers; `init` may then not change the pins.
     pub fn has_lock_file(&self) -> bool {
         self.has_lock_file
@@ -274,7 +289,7 @@ fn file_names(folder: &Path) -> Result<BTreeSet<String>, RootError> {
 
 /// The files that the program loads. Both leave out hidden files and editors' leftovers; OpenTofu takes `x.tofu` instead
 /// of `x.tf` (<https://opentofu.org/docs/language/files/>).
-fn configuration_files(names: &BTreeSet<String>, flavour: Flavour) -> BTreeSet<String> {
+pub(super) fn configuration_files(names: &BTreeSet<String>, flavour: Flavour) -> BTreeSet<String> {
     let ignored = |name: &str| {
         name.starts_with('.')
             || name.ends_with('~')
@@ -405,7 +420,7 @@ fn parse(text: &str) -> Result<Body, String> {
 }
 
 /// The text after a byte order mark, which Terraform allows and the parser does not know.
-fn without_bom(text: &str) -> &str {
+pub(super) fn without_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 

@@ -71,6 +71,83 @@ pub async fn locate(
     }
 }
 
+/// A commit that wrote something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its id.
+    pub commit: CommitSha,
+    /// Its author, by name and address.
+    pub by: String,
+    /// When it was written, as RFC 3339.
+    pub at: String,
+}
+
+/// How far back a commit is looked for.
+const DEPTH: usize = 10_000;
+
+/// The newest commit of a branch whose message begins with exactly this line, among its last 10,000; commits alone are
+/// fetched, into `folder` (made here).
+pub async fn last_with_subject(
+    remote: &Remote,
+    folder: &Path,
+    branch: &BranchName,
+    subject: &str,
+) -> Result<Option<Written>, GitError> {
+    let act = format!("fetching the commits of {branch} of {}", remote.url());
+    init_bare(remote, folder)?;
+    let mut git = remote.git(Some(folder))?;
+    git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+    git.args(["--no-auto-maintenance", "--filter=tree:0"]);
+    git.arg(format!("--depth={DEPTH}"));
+    git.args([ORIGIN, &format!("+refs/heads/{branch}:refs/heads/{branch}")]);
+    run(git, &act, b"").await?;
+    let mut git = plain_git(Some(folder))?;
+    git.args(["log", "--format=%H%x00%an <%ae>%x00%aI%x00%s"]);
+    git.arg(format!("refs/heads/{branch}"));
+    let output = run(git, &act, b"").await?;
+    for line in String::from_utf8_lossy(&output).lines() {
+        let mut fields = line.splitn(4, '\0');
+        if let (Some(commit), Some(by), Some(at), Some(found)) =
+            (fields.next(), fields.next(), fields.next(), fields.next())
+            && found == subject
+        {
+            return Ok(Some(Written {
+                commit: parse_sha(&act, commit)?,
+                by: by.to_owned(),
+                at: at.to_owned(),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// The newest commit from `revision` back that has a folder which `revision` itself has not. Commits and trees are fetched
+/// into `folder` (made here), no file.
+pub async fn last_with_folder(
+    remote: &Remote,
+    folder: &Path,
+    revision: &CommitSha,
+    path: &str,
+) -> Result<Option<CommitSha>, GitError> {
+    let act = format!("fetching the history of {}", remote.url());
+    init_bare(remote, folder)?;
+    let mut git = remote.git(Some(folder))?;
+    git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+    git.args(["--no-auto-maintenance", "--filter=blob:none"]);
+    git.args([ORIGIN, &format!("+{revision}:refs/heads/it")]);
+    run(git, &act, b"").await?;
+    let mut git = plain_git(Some(folder))?;
+    git.args(["log", "-1", "--format=%P", "refs/heads/it", "--"]);
+    git.arg(format!(":(literal){path}"));
+    let output = run(git, &act, b"").await?;
+    let parents = String::from_utf8_lossy(&output);
+    // What the last commit that touched it found there, and left without.
+    match parents.split_ascii_whitespace().next() {
+        Some(parent) => Ok(Some(parse_sha(&act, parent)?)),
+        None => Ok(None),
+    }
+}
+
 async fn matching(
     folder: &Path,
     act: &str,

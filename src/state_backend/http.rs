@@ -47,6 +47,8 @@ pub struct Backend {
 pub enum Serves {
     /// A state as it was read (`None`: there is none); every write is refused.
     ReadOnly(Option<Bytes>),
+    /// A copy of a state, which is read and written and kept nowhere.
+    Copy(Arc<Mutex<Option<Bytes>>>),
     /// The state repository.
     Session(Arc<Mutex<Session>>),
 }
@@ -141,6 +143,20 @@ async fn answer(
             // 405 and not a 5xx, which Terraform's client would send again.
             let text = format!("a plan only reads the state: {method} is refused");
             (StatusCode::METHOD_NOT_ALLOWED, text).into_response()
+        }
+        Serves::Copy(state) => {
+            let mut state = state.lock().await;
+            match method.as_str() {
+                "GET" => response(match state.clone() {
+                    Some(state) => Answer::State(state.into()),
+                    None => Answer::NoState,
+                }),
+                "POST" => {
+                    *state = Some(body);
+                    response(Answer::Done)
+                }
+                other => response(Answer::Bad(format!("{other} is nothing for a copy"))),
+            }
         }
         Serves::Session(session) => {
             let id = uri.query().and_then(lock_id);

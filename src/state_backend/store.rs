@@ -19,6 +19,8 @@ use super::recipients::Recipients;
 use super::same::{self, Difference};
 use super::seal::{self, SealError, Sealed};
 
+pub mod around;
+
 /// A state that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

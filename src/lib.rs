@@ -9,7 +9,7 @@
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
 //! * [`estate`] what every story reads first: forge, registry, cluster
 //! * [`forge`] repositories, branches, files; [`cluster`] the Kubernetes API; [`state_backend`] Terraform's state in a git
-//!   repository; [`transport`] what passes between a job and presync
+//!   repository; [`transport`] what passes between a job and presync; [`preview`] what a destroy would take
 //! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states, roots and their reduction;
 //!   [`sandbox`] the embedded estate
 //! * [`child`] programs that die with us; [`scratch`] private working folders
@@ -31,6 +31,7 @@ pub mod local;
 pub mod names;
 pub mod plan;
 pub mod presync;
+pub mod preview;
 pub mod protect;
 pub mod registry;
 pub mod report;

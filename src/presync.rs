@@ -3,6 +3,7 @@
 
 pub mod apply;
 pub mod backend;
+pub mod destroy;
 pub mod environment;
 pub mod held;
 pub mod kubeconfig;
@@ -35,6 +36,7 @@ use crate::state_backend::store::StoreError;
 use crate::stop::{Stop, StopSignal};
 use crate::terraform::TerraformError;
 use crate::terraform::changes::ChangesError;
+use crate::terraform::reduction::ReductionError;
 use crate::terraform::root::RootError;
 use crate::terraform::state::StateError;
 use crate::transport::record::RecordError;
@@ -63,6 +65,14 @@ enum Verb {
     Plan(StageArguments),
     /// Apply the stage at a commit, as the sync's hook: show the plan, apply that plan, reattach the stage's volumes
     Apply(StageArguments),
+    /// Show what a retired stage left and a destroy would take; writes nothing anywhere
+    Destroy {
+        /// Only show it
+        #[arg(long, required = true)]
+        preview: bool,
+        #[command(flatten)]
+        stage: DestroyArguments,
+    },
     /// Run any Terraform command, in the current folder, against one state of the state repository
     Backend {
         /// The state's path in the state repository, such as argocd/PlatformDeploy/prd/terraform.tfstate
@@ -113,6 +123,30 @@ impl StageArguments {
             path: self.path.and_then(|path| path.0),
         };
         (request, self.namespace)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+struct DestroyArguments {
+    /// The deploy repository
+    url: RepoUrl,
+    /// The commit, by its full SHA
+    sha: CommitSha,
+    /// The stage
+    stage: StageName,
+    /// The app's folder in a monorepo; empty or absent for a repository of one app
+    #[arg(value_parser = parse_path)]
+    path: Option<PathArgument>,
+}
+
+impl From<DestroyArguments> for StageRequest {
+    fn from(arguments: DestroyArguments) -> StageRequest {
+        StageRequest {
+            url: arguments.url,
+            revision: arguments.sha,
+            stage: arguments.stage,
+            path: arguments.path.and_then(|path| path.0),
+        }
     }
 }
 
@@ -243,6 +277,19 @@ pub enum PresyncError {
     #[error(transparent)]
     Changes(#[from] ChangesError),
     #[error(transparent)]
+    Reduction(#[from] ReductionError),
+    /// A plan of the reduced root has nothing to make.
+    #[error("the plan does more than destroy, so nothing of it is offered: {changes}")]
+    NotOnlyDestroys { changes: String },
+    /// Something of the state would stay.
+    #[error(
+        "the plan says nothing of {addresses}, which the state lists: nothing of it is offered"
+    )]
+    Untold { addresses: String },
+    /// Terraform does not say which providers it uses.
+    #[error("terraform version -json was not understood")]
+    Versions(#[source] serde_json::Error),
+    #[error(transparent)]
     Record(#[from] RecordError),
     /// A signal, while no Terraform was running.
     #[error("stopped by {0}")]
@@ -268,6 +315,11 @@ impl PresyncError {
             PresyncError::Root(
                 RootError::Read { .. } | RootError::Remove { .. } | RootError::Override { .. },
             ) => Class::Failed,
+            PresyncError::Reduction(ReductionError::Read { .. } | ReductionError::Write { .. }) => {
+                Class::Failed
+            }
+            PresyncError::Reduction(_) => Class::Usage,
+            PresyncError::NotOnlyDestroys { .. } | PresyncError::Untold { .. } => Class::Refused,
             PresyncError::Root(_) | PresyncError::BackendInForce { .. } => Class::Usage,
             PresyncError::Recipients(_)
             | PresyncError::Command(_)
@@ -292,6 +344,7 @@ impl PresyncError {
                 TerraformError::Child { .. } | TerraformError::Cache { .. } => Class::Failed,
             },
             PresyncError::Stopped(_) => Class::Stopped,
+            PresyncError::Versions(_) => Class::Terraform,
             PresyncError::Changes(_) => Class::Terraform,
             PresyncError::Credentials(_)
             | PresyncError::Scratch(_)
@@ -369,6 +422,9 @@ async fn run(arguments: Arguments, log: &mut Log) -> Result<Option<u8>, PresyncE
         Verb::Apply(stage) => {
             let (request, namespace) = stage.split();
             apply::run(&request, &namespace, &environment, log, &mut stop).await?;
+        }
+        Verb::Destroy { stage, preview: _ } => {
+            destroy::preview(&stage.into(), &environment, log, &mut stop).await?;
         }
         Verb::Backend {
             key,

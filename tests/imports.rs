@@ -14,7 +14,7 @@ const LEVELS: &[&[&str]] = &[
     &["layout", "registry", "applications", "protect", "settings"],
     &["child", "scratch"],
     &["git", "terraform", "sandbox"],
-    &["transport", "state_backend", "forge", "cluster"],
+    &["transport", "state_backend", "forge", "cluster", "preview"],
     &["estate"],
     &["presync"],
     &["local"],

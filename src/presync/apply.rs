@@ -43,6 +43,7 @@ pub async fn run(
             log,
         )
         .await?;
+        prepare::say_variables(&prepared.source, log);
         // Before anything is changed: what is applied must be kept, too.
         prepared.store.check_seal(&prepared.key).await?;
         Ok::<_, PresyncError>(prepared)

@@ -7,12 +7,12 @@ use std::time::Duration;
 use crate::git::write::Author;
 use crate::git::{Credentials, CredentialsError};
 use crate::layout::{Layout, LayoutError};
-use crate::names::{BranchName, NameError, RepoUrl};
+use crate::names::{BranchName, NameError, Namespace, RepoUrl};
 use crate::protect::{Protection, ProtectionError};
 use crate::state_backend::recipients::{Recipients, RecipientsError};
 use crate::transport::request::{
-    LAYOUT, MASK, NO_PREFIX, PROTECT, SAVE_PATIENCE, STATE_AUTHOR, STATE_BRANCH, STATE_PREFIX,
-    STATE_URL, TERMINATION_FILE, TERRAFORM,
+    LAYOUT, MASK, NAMESPACE, NO_PREFIX, PROTECT, SAVE_PATIENCE, STATE_AUTHOR, STATE_BRANCH,
+    STATE_PREFIX, STATE_URL, TERMINATION_FILE, TERRAFORM,
 };
 use crate::transport::summary::Summary;
 
@@ -87,6 +87,8 @@ pub struct Environment {
     pub author: Author,
     /// How long a state that could not be written is tried for again.
     pub save_patience: Duration,
+    /// The namespace of a stage that is destroyed.
+    pub namespace: Option<Namespace>,
 }
 
 impl Environment {
@@ -117,6 +119,9 @@ impl Environment {
             protect: Protection::from_variable(&variable(PROTECT).unwrap_or_default())
                 .map_err(EnvironmentError::Protect)?,
             author: provenance::author()?,
+            namespace: variable(NAMESPACE)
+                .map(|value| named(NAMESPACE, &value))
+                .transpose()?,
             save_patience: match variable(SAVE_PATIENCE) {
                 None => Duration::from_secs(60),
                 Some(value) => match value.parse() {

@@ -28,8 +28,10 @@ pub async fn run(
             store,
             key,
             terraform,
+            source,
             ..
         } = &mut prepared;
+        prepare::say_variables(source, log);
         prepare::say_where(environment, key, log);
         let state = store.read(key).await?.map(|stored| stored.state);
         let head = prepare::head_of(state.as_deref(), key, terraform, log)?;

@@ -95,7 +95,6 @@ pub async fn prepare(
         key.as_str(),
         terraform.flavour(),
     )?;
-    log.say(variables_line(&source));
     let states = Remote::new(environment.state_url.clone(), credentials);
     let store = Store::open(
         &states,
@@ -133,20 +132,29 @@ pub fn head_of(
     terraform: &Terraform,
     log: &mut Log,
 ) -> Result<Option<StateHead>, PresyncError> {
-    let unusable = |source: StateError| PresyncError::State {
-        key: key.to_string(),
-        source,
-    };
     let Some(state) = state else {
         log.say(format_args!(
             "the backend holds no state at {key}: everything is planned anew"
         ));
         return Ok(None);
     };
+    read_head(state, key, terraform).map(Some)
+}
+
+/// The head of a state, unless this Terraform must not work on it.
+pub fn read_head(
+    state: &[u8],
+    key: &StateKey,
+    terraform: &Terraform,
+) -> Result<StateHead, PresyncError> {
+    let unusable = |source: StateError| PresyncError::State {
+        key: key.to_string(),
+        source,
+    };
     let head = StateHead::read(state).map_err(unusable)?;
     head.not_newer_than(terraform.version(), &name_of(terraform))
         .map_err(unusable)?;
-    Ok(Some(head))
+    Ok(head)
 }
 
 /// The root's folder with the file that points Terraform to our backend, which `variables` lead to.
@@ -177,7 +185,12 @@ pub fn workdir(
     })
 }
 
-/// Which variable files Terraform gets, as paths in the clone.
+/// Says which variable files Terraform gets.
+pub fn say_variables(source: &Source, log: &mut Log) {
+    log.say(variables_line(source));
+}
+
+/// As paths in the clone.
 fn variables_line(source: &Source) -> String {
     if source.config_files.is_none() {
         return format!(

@@ -167,6 +167,16 @@ const KNOWN: &[(&str, &str, &[&str])] = &[
 const PV: &[&str] = &["metadata.0.name"];
 const NAMESPACED: &[&str] = &["metadata.0.namespace", "metadata.0.name"];
 
+/// Types of webhooks by which a repository tells of its pushes.
+pub const WEBHOOKS: &[&str] = &[
+    "github_repository_webhook",
+    "gitlab_project_hook",
+    "gitea_repository_webhook",
+    "forgejo_repository_webhook",
+    "bitbucket_hook",
+    "azuredevops_servicehook_webhook_tfs",
+];
+
 /// What is in a type's name where the type is not known: `_`-separated words, each with what it holds.
 const WORDS: &[(&str, &str)] = &[
     ("database", "database"),

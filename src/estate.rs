@@ -7,6 +7,7 @@ use crate::cluster::{Cluster, ClusterError, NotInPod, PodAccount};
 use crate::forge::git::GitForge;
 use crate::forge::{Forge, ForgeError};
 use crate::git::{Credentials, CredentialsError};
+use crate::names::RepoUrl;
 use crate::registry::{Registry, RegistryError};
 use crate::report::Outcome;
 use crate::settings::{ForgeSettings, Settings, StateSource};
@@ -188,4 +189,12 @@ pub async fn read_registry(forge: &Forge, settings: &Settings) -> Result<Registr
         place: shown,
         source,
     })
+}
+
+/// Where the states are, for presync.
+pub fn state_url(forge: &Forge, settings: &Settings) -> RepoUrl {
+    match &settings.state.source {
+        StateSource::Repo(repo) => forge.fetch_url(repo),
+        StateSource::Url(url) => url.clone(),
+    }
 }

@@ -5,6 +5,7 @@
 //!
 //! * [`arguments`] the flags that all jobs share
 //! * [`plan`] the story of planning one stage
+//! * [`runner`] presync by what the settings name, followed to its end
 //! * [`local`] presync as a child process of the job
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
 //! * [`estate`] what every story reads first: forge, registry, cluster
@@ -35,6 +36,7 @@ pub mod preview;
 pub mod protect;
 pub mod registry;
 pub mod report;
+pub mod runner;
 pub mod sandbox;
 pub mod scratch;
 pub mod settings;

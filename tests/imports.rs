@@ -18,6 +18,7 @@ const LEVELS: &[&[&str]] = &[
     &["estate"],
     &["presync"],
     &["local"],
+    &["runner"],
     &["plan"],
     &["arguments"],
 ];

@@ -1,15 +1,11 @@
 //! Why a plan could not be made, and what that means for the exit code.
 
-use std::path::PathBuf;
-
-use crate::cluster::launch::LaunchError;
-use crate::cluster::run::RunError;
-use crate::estate::{EstateError, of_cluster};
+use crate::estate::EstateError;
 use crate::forge::ForgeError;
 use crate::layout::LayoutError;
-use crate::local::LocalError;
 use crate::names::{CommitSha, StageName};
 use crate::report::{Failure, Outcome, OutputError};
+use crate::runner::RunnerError;
 
 use super::terms::TermsError;
 
@@ -22,10 +18,8 @@ use super::terms::TermsError;
 pub enum PlanError {
     #[error(transparent)]
     Estate(#[from] EstateError),
-    #[error("runner.local.sops_age_key_file in {} names {}, and there is no such file", file.display(), key_file.display())]
-    NoKeyFile { key_file: PathBuf, file: PathBuf },
     #[error(transparent)]
-    Run(Box<RunError>),
+    Runner(#[from] RunnerError),
     #[error(transparent)]
     Terms(#[from] TermsError),
     #[error("the state of {target} has no valid path")]
@@ -50,8 +44,6 @@ pub enum PlanError {
         stages: Vec<String>,
     },
     #[error(transparent)]
-    Local(#[from] LocalError),
-    #[error(transparent)]
     Output(#[from] OutputError),
 }
 
@@ -71,25 +63,10 @@ impl PlanError {
             PlanError::Estate(error) => error.outcome(),
             PlanError::Terms(_)
             | PlanError::StateKey { .. }
-            | PlanError::NoKeyFile { .. }
             | PlanError::NoTerraform { .. }
             | PlanError::NoConfig { .. } => Outcome::Usage,
-            PlanError::Run(error) => match &**error {
-                RunError::Launch(error) => match &**error {
-                    LaunchError::Running { .. } | LaunchError::Foreign { .. } => Outcome::Refused,
-                    LaunchError::Template(_) => Outcome::Usage,
-                    LaunchError::NotMade { .. } | LaunchError::NeverStarted { .. } => {
-                        Outcome::NeverStarted
-                    }
-                    LaunchError::Vanished { .. } => Outcome::RunFailed,
-                    LaunchError::LeftoverStays { .. } => Outcome::Failed,
-                    LaunchError::Cluster { source, .. } | LaunchError::Uncertain { source, .. } => {
-                        of_cluster(source)
-                    }
-                },
-                RunError::Unreachable { source, .. } => of_cluster(source),
-            },
-            PlanError::Local(_) | PlanError::Output(_) => Outcome::Failed,
+            PlanError::Runner(error) => error.outcome(),
+            PlanError::Output(_) => Outcome::Failed,
         }
     }
 }
@@ -97,12 +74,6 @@ impl PlanError {
 impl From<ForgeError> for PlanError {
     fn from(error: ForgeError) -> PlanError {
         PlanError::Estate(error.into())
-    }
-}
-
-impl From<RunError> for PlanError {
-    fn from(error: RunError) -> PlanError {
-        PlanError::Run(Box::new(error))
     }
 }
 

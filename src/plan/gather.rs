@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::Cluster;
 use crate::cluster::job::Launch;
-use crate::estate::{check_settings_names, open_cluster, open_forge, read_registry};
+use crate::estate::{check_settings_names, open_forge, read_registry, state_url};
 use crate::forge::Forge;
 use crate::git::history::{Located, Reach};
 use crate::layout::Layout;
-use crate::names::{AppPath, CommitSha, Namespace, RepoName, RepoUrl, Target};
+use crate::names::{AppPath, CommitSha, Namespace, RepoName, Target};
 use crate::report;
-use crate::settings::{KubernetesSettings, RunnerSettings, Settings, StateSource};
-use crate::transport::request::{Estate, StageRequest};
+use crate::runner::Runner;
+use crate::settings::Settings;
+use crate::transport::request::StageRequest;
 
 use super::result::{Progress, StatePlace};
 use super::terms::{self, Given, Terms, TermsError, Tracked};
@@ -25,20 +25,6 @@ pub(super) struct Gathered {
     pub(super) runner: Runner,
 }
 
-/// What launches presync.
-pub(super) enum Runner {
-    /// This job, as its child.
-    Local,
-    /// The cluster, as a Job.
-    Kubernetes(Box<InCluster>),
-}
-
-/// A cluster, and how Jobs are made there.
-pub(super) struct InCluster {
-    pub(super) cluster: Cluster,
-    pub(super) settings: KubernetesSettings,
-}
-
 /// Reads the registry and the forge, and says what is planned.
 pub(super) async fn gather(
     wanted: &Wanted,
@@ -47,7 +33,7 @@ pub(super) async fn gather(
 ) -> Result<Gathered, PlanError> {
     let target = &wanted.target;
     let forge = open_forge(settings)?;
-    let runner = open_runner(settings).await?;
+    let runner = Runner::open(settings).await?;
     forge.canonical_name(&target.repo).await?;
     check_settings_names(&forge, settings).await?;
     let registry = read_registry(&forge, settings).await?;
@@ -101,45 +87,8 @@ pub(super) async fn gather(
         branch: state.branch.clone(),
         key,
     });
-    let name = Launch::plan_name(namespace);
-    match &runner {
-        Runner::Local => report::heading("runner", "local: presync as a child of this job"),
-        Runner::Kubernetes(there) => {
-            let place = &there.settings;
-            let cluster = place.context.as_ref().map_or_else(
-                || "this pod's cluster".to_owned(),
-                |context| format!("the cluster of the context {context}"),
-            );
-            report::heading(
-                "runner",
-                format_args!(
-                    "kubernetes: the Job {}/{name} in {cluster}",
-                    place.namespace
-                ),
-            );
-        }
-    }
-    let estate = Estate {
-        state_url,
-        state_branch: state.branch.clone(),
-        state_prefix: state.prefix.clone(),
-        layout: settings.layout.to_json(),
-        terraform: settings
-            .terraform
-            .program
-            .as_ref()
-            // A path leads to nothing in an image.
-            .filter(|program| matches!(runner, Runner::Local) || program.components().count() == 1)
-            .map(|program| program.display().to_string()),
-        protect: settings.protect.clone(),
-    };
-    let mut environment = estate.environment();
-    if let RunnerSettings::Local {
-        sops_age_key_file: Some(file),
-    } = &settings.runner
-    {
-        environment.insert("SOPS_AGE_KEY_FILE", file.display().to_string());
-    }
+    runner.say(&Launch::plan_name(namespace));
+    let environment = runner.environment(settings, state_url);
     let request = StageRequest {
         url,
         revision,
@@ -152,27 +101,6 @@ pub(super) async fn gather(
         environment,
         runner,
     })
-}
-
-/// Looks whether the runner can be used, before anything is read for it.
-async fn open_runner(settings: &Settings) -> Result<Runner, PlanError> {
-    match &settings.runner {
-        RunnerSettings::Local {
-            sops_age_key_file: Some(file),
-        } if !file.is_file() => Err(PlanError::NoKeyFile {
-            key_file: file.clone(),
-            file: settings.file.clone(),
-        }),
-        RunnerSettings::Local { .. } => Ok(Runner::Local),
-        RunnerSettings::Kubernetes(kubernetes) => {
-            let context = kubernetes.context.as_deref();
-            let cluster = open_cluster(context, "runner.kubernetes", settings).await?;
-            Ok(Runner::Kubernetes(Box::new(InCluster {
-                cluster,
-                settings: (**kubernetes).clone(),
-            })))
-        }
-    }
 }
 
 /// The commit that is planned, and where it came from in words.
@@ -269,11 +197,4 @@ async fn apps_in(
         }
     }
     Ok(apps)
-}
-
-fn state_url(forge: &Forge, settings: &Settings) -> RepoUrl {
-    match &settings.state.source {
-        StateSource::Repo(repo) => forge.fetch_url(repo),
-        StateSource::Url(url) => url.clone(),
-    }
 }

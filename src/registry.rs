@@ -13,7 +13,22 @@ use crate::yaml::{self, Node, Place, Value, YamlError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry {
     apps: Vec<App>,
+    claims: Vec<Claim>,
     faults: Vec<Fault>,
+}
+
+/// What an entry says of what it deploys, however faulty it is besides. What of it could not be read has a [`Fault`] that
+/// hides it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Its key below `apps`, as written.
+    pub app: String,
+    /// The deploy repository; `None` where it is hidden.
+    pub repo: Option<RepoUrl>,
+    /// The app's directory in it; `None` for its root, and where it is hidden.
+    pub path: Option<AppPath>,
+    /// The stages, but for those that are hidden.
+    pub stages: Vec<StageName>,
 }
 
 /// An app and where its deploy repository keeps it.
@@ -72,6 +87,8 @@ pub struct Fault {
     pub place: Place,
     /// The sentence.
     pub message: String,
+    /// Whether a repository, a path or a stage could not be read because of it, so that what the entry deploys is not known.
+    pub hides: bool,
 }
 
 impl fmt::Display for Fault {
@@ -151,11 +168,13 @@ impl Registry {
     fn from_entries(entries: &[(Node, Node)], file: &str) -> Self {
         let mut registry = Self {
             apps: Vec::new(),
+            claims: Vec::new(),
             faults: Vec::new(),
         };
         for (key, value) in entries {
-            let (app, faults) = entry::read(key, value, file);
+            let (app, claim, faults) = entry::read(key, value, file);
             registry.apps.extend(app);
+            registry.claims.push(claim);
             registry.faults.extend(faults);
         }
         registry
@@ -164,6 +183,12 @@ impl Registry {
     /// The apps that could be understood, in the order of the file.
     pub fn apps(&self) -> impl Iterator<Item = &App> {
         self.apps.iter()
+    }
+
+    /// What every entry says of what it deploys, in the order of the file: also those that are not among
+    /// [`Registry::apps`].
+    pub fn claims(&self) -> &[Claim] {
+        &self.claims
     }
 
     /// What is wrong with single entries, in the order of the file. An app or a stage with a fault is not among

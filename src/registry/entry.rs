@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::{App, Fault, Stage, Upstream};
+use super::{App, Claim, Fault, Stage, Upstream};
 use crate::names::{AppName, AppPath, RepoUrl, StageName};
 use crate::yaml::{Node, Place, Value};
 
@@ -12,15 +12,28 @@ const STAGE_KEYS: [&str; 3] = ["autoSync", "targetRevision", "version"];
 const STAGES_SHAPE: &str =
     "\"stages\" takes a mapping with one key for each stage, such as `stages: {prd: {}}`";
 
-pub(super) fn read(key: &Node, value: &Node, file: &str) -> (Option<App>, Vec<Fault>) {
+/// Whether a fault hides a repository, a path or a stage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hides {
+    Something,
+    Nothing,
+}
+
+pub(super) fn read(key: &Node, value: &Node, file: &str) -> (Option<App>, Claim, Vec<Fault>) {
     let mut reader = Reader {
         app: key.raw_text(),
         stage: None,
         file,
+        claim: Claim {
+            app: key.raw_text().to_owned(),
+            repo: None,
+            path: None,
+            stages: Vec::new(),
+        },
         faults: Vec::new(),
     };
     let app = reader.app(key, value);
-    (app, reader.faults)
+    (app, reader.claim, reader.faults)
 }
 
 /// Collects the faults of one app's entry. What it gives as `None` has its fault among them.
@@ -28,11 +41,21 @@ struct Reader<'a> {
     app: &'a str,
     stage: Option<&'a str>,
     file: &'a str,
+    claim: Claim,
     faults: Vec<Fault>,
 }
 
 impl<'a> Reader<'a> {
     fn fault(&mut self, place: Place, sentence: &str) {
+        self.add(place, sentence, Hides::Nothing);
+    }
+
+    /// A fault that hides a repository, a path or a stage.
+    fn hidden(&mut self, place: Place, sentence: &str) {
+        self.add(place, sentence, Hides::Something);
+    }
+
+    fn add(&mut self, place: Place, sentence: &str, hides: Hides) {
         let entry = match self.stage {
             Some(stage) => format!("apps.{}.stages.{stage}", self.app),
             None => format!("apps.{}", self.app),
@@ -43,13 +66,14 @@ impl<'a> Reader<'a> {
             file: self.file.to_owned(),
             place,
             message: format!("{entry}: {sentence}"),
+            hides: hides == Hides::Something,
         });
     }
 
     fn app(&mut self, key: &Node, value: &'a Node) -> Option<App> {
-        let name: Option<AppName> = self.name(key);
+        let name: Option<AppName> = self.name(key, Hides::Nothing);
         if !matches!(value.value(), Value::Mapping(_)) {
-            self.fault(
+            self.hidden(
                 if value.is_null() {
                     key.place()
                 } else {
@@ -62,11 +86,18 @@ impl<'a> Reader<'a> {
             );
             return None;
         }
-        self.known_keys(value, &APP_KEYS);
+        // Without a path, an unknown key may be one that is misspelt.
+        let hides = match value.get("path") {
+            Some(_) => Hides::Nothing,
+            None => Hides::Something,
+        };
+        self.known_keys(value, &APP_KEYS, hides);
         let repo = self.repo(key, value);
         let path = value
             .get("path")
             .and_then(|node| self.parsed::<AppPath>("path", node));
+        self.claim.repo.clone_from(&repo);
+        self.claim.path.clone_from(&path);
         let upstream = value.get("upstream").and_then(|node| self.upstream(node));
         let sync_options = self.sync_options(value);
         let stages = self.stages(key, value, value.get("upstream").is_some());
@@ -85,29 +116,31 @@ impl<'a> Reader<'a> {
     }
 
     /// A key that is a name.
-    fn name<T: FromStr<Err = crate::names::NameError>>(&mut self, key: &Node) -> Option<T> {
+    fn name<T: FromStr<Err = crate::names::NameError>>(
+        &mut self,
+        key: &Node,
+        hides: Hides,
+    ) -> Option<T> {
         let name = key
             .text()
             .map_err(|error| error.to_string())
             .and_then(|text| text.parse::<T>().map_err(|error| error.to_string()));
-        name.map_err(|sentence| self.fault(key.place(), &sentence))
+        name.map_err(|sentence| self.add(key.place(), &sentence, hides))
             .ok()
     }
 
-    fn known_keys(&mut self, mapping: &Node, known: &[&str]) {
+    fn known_keys(&mut self, mapping: &Node, known: &[&str], hides: Hides) {
         let Value::Mapping(entries) = mapping.value() else {
             return;
         };
         for (key, _) in entries {
             if !known.contains(&key.raw_text()) {
-                self.fault(
-                    key.place(),
-                    &format!(
-                        "unknown key {:?}; known are {}",
-                        key.raw_text(),
-                        known.join(", ")
-                    ),
+                let sentence = format!(
+                    "unknown key {:?}; known are {}",
+                    key.raw_text(),
+                    known.join(", ")
                 );
+                self.add(key.place(), &sentence, hides);
             }
         }
     }
@@ -140,13 +173,13 @@ impl<'a> Reader<'a> {
             .map_err(|error| error.to_string())
             .and_then(|text| text.parse::<T>().map_err(|error| error.to_string()));
         value
-            .map_err(|sentence| self.fault(node.place(), &format!("{key:?}: {sentence}")))
+            .map_err(|sentence| self.hidden(node.place(), &format!("{key:?}: {sentence}")))
             .ok()
     }
 
     fn repo(&mut self, key: &Node, app: &Node) -> Option<RepoUrl> {
         let Some(node) = app.get("repo") else {
-            self.fault(
+            self.hidden(
                 key.place(),
                 "the key \"repo\" is missing; it takes the URL of the app's deploy repository",
             );
@@ -154,7 +187,7 @@ impl<'a> Reader<'a> {
         };
         let url: RepoUrl = self.parsed("repo", node)?;
         if !url.has_path() {
-            self.fault(
+            self.hidden(
                 node.place(),
                 &format!(
                     "\"repo\": {:?} names a host and no repository on it",
@@ -177,7 +210,7 @@ impl<'a> Reader<'a> {
             );
             return None;
         }
-        self.known_keys(node, &UPSTREAM_KEYS);
+        self.known_keys(node, &UPSTREAM_KEYS, Hides::Nothing);
         let [repo, chart] = UPSTREAM_KEYS.map(|key| match node.get(key) {
             Some(value) => self.text(key, value),
             None => {
@@ -216,7 +249,7 @@ impl<'a> Reader<'a> {
 
     fn stages(&mut self, key: &Node, app: &'a Node, has_upstream: bool) -> Vec<Stage> {
         let Some(node) = app.get("stages") else {
-            self.fault(
+            self.hidden(
                 key.place(),
                 &format!("the key \"stages\" is missing; {STAGES_SHAPE}"),
             );
@@ -240,7 +273,7 @@ impl<'a> Reader<'a> {
                 })
                 .collect(),
             _ => {
-                self.fault(
+                self.hidden(
                     node.place(),
                     &format!("\"stages\" holds {}; {STAGES_SHAPE}", node.kind()),
                 );
@@ -251,7 +284,8 @@ impl<'a> Reader<'a> {
 
     fn one_stage(&mut self, key: &Node, value: &Node, has_upstream: bool) -> Option<Stage> {
         let before = self.faults.len();
-        let name: Option<StageName> = self.name(key);
+        let name: Option<StageName> = self.name(key, Hides::Something);
+        self.claim.stages.extend(name.clone());
         if !value.is_null() && !matches!(value.value(), Value::Mapping(_)) {
             self.fault(
                 value.place(),
@@ -262,7 +296,7 @@ impl<'a> Reader<'a> {
             );
             return None;
         }
-        self.known_keys(value, &STAGE_KEYS);
+        self.known_keys(value, &STAGE_KEYS, Hides::Nothing);
         let auto_sync = value
             .get("autoSync")
             .is_none_or(|node| self.truth("autoSync", node));

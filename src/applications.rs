@@ -37,8 +37,21 @@ pub struct Source {
     pub value_files: Vec<String>,
     /// Helm's parameters by name; of a doubled one, both values are kept.
     pub parameters: BTreeMap<String, Vec<String>>,
-    /// Helm's values as text, and as an object.
-    pub values: Vec<String>,
+    /// Helm's parameters whose values are taken from files, with those files, as they are written there.
+    pub file_parameters: BTreeMap<String, String>,
+    /// Helm's values as an object, in JSON.
+    pub values_object: Option<String>,
+    /// Helm's values as text, in YAML.
+    pub values: Option<String>,
+}
+
+/// The Applications of one Argo CD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// Whose they are, in words for people: `the context live`.
+    pub name: String,
+    /// All of them.
+    pub applications: Vec<Application>,
 }
 
 /// An object that is not the Application that we know how to read. It may deploy anything, so it is never left out.
@@ -76,6 +89,64 @@ impl Application {
             .map(String::as_str)
             .collect()
     }
+}
+
+/// Why a file of manifests cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestsError {
+    /// It is neither YAML nor JSON.
+    #[error("the Applications in {file} could not be read")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        #[source]
+        source: serde_yaml::Error,
+    },
+    /// Something in it is no Application.
+    #[error(
+        "{file} holds {kind:?} beside Applications; it takes Applications, and lists of them, alone"
+    )]
+    Kind {
+        /// The file.
+        file: String,
+        /// The kind that stands there.
+        kind: String,
+    },
+    /// One of them could not be read.
+    #[error(transparent)]
+    Object(#[from] ApplicationError),
+}
+
+/// Reads the Applications of a file: YAML with any number of documents, or JSON, each an Application or a list of them.
+/// `file` is its name, for errors.
+pub fn read_manifests(text: &str, file: &str) -> Result<Vec<Application>, ManifestsError> {
+    let mut applications = Vec::new();
+    for document in serde_yaml::Deserializer::from_str(text) {
+        let object = Value::deserialize(document).map_err(|source| ManifestsError::Syntax {
+            file: file.to_owned(),
+            source,
+        })?;
+        if object.is_null() {
+            continue;
+        }
+        let objects = match object.get("items") {
+            Some(Value::Array(items)) => items.clone(),
+            _ => vec![object],
+        };
+        for object in objects {
+            match object.get("kind").and_then(Value::as_str) {
+                Some("Application") => applications.push(Application::read(&object.to_string())?),
+                kind => {
+                    return Err(ManifestsError::Kind {
+                        file: file.to_owned(),
+                        kind: kind.unwrap_or("something without a kind").to_owned(),
+                    });
+                }
+            }
+        }
+    }
+    Ok(applications)
 }
 
 /// What can be said of an object that could not be read.
@@ -135,6 +206,7 @@ struct RawSource {
 struct Helm {
     value_files: Option<Vec<String>>,
     parameters: Option<Vec<Parameter>>,
+    file_parameters: Option<Vec<FileParameter>>,
     values: Option<String>,
     values_object: Option<Value>,
 }
@@ -144,6 +216,13 @@ struct Parameter {
     name: String,
     #[serde(default)]
     value: String,
+}
+
+#[derive(Deserialize)]
+struct FileParameter {
+    name: String,
+    #[serde(default)]
+    path: String,
 }
 
 impl From<Raw> for Application {
@@ -174,7 +253,7 @@ impl From<RawSource> for Source {
         for Parameter { name, value } in helm.parameters.unwrap_or_default() {
             parameters.entry(name).or_default().push(value);
         }
-        let object = helm.values_object.map(|values| values.to_string());
+        let files = helm.file_parameters.into_iter().flatten();
         Source {
             repo_url: raw.repo_url,
             path: raw.path,
@@ -183,7 +262,9 @@ impl From<RawSource> for Source {
             reference: raw.reference,
             value_files: helm.value_files.unwrap_or_default(),
             parameters,
-            values: helm.values.into_iter().chain(object).collect(),
+            file_parameters: files.map(|file| (file.name, file.path)).collect(),
+            values_object: helm.values_object.map(|values| values.to_string()),
+            values: helm.values.filter(|values| !values.trim().is_empty()),
         }
     }
 }
@@ -230,8 +311,46 @@ mod tests {
             application.sources[0].value_files,
             ["../config/prd/values.yaml"]
         );
-        assert_eq!(application.sources[1].values, [r#"{"stage":"dev"}"#]);
+        assert_eq!(application.sources[0].values.as_deref(), Some("a: 1"));
+        let object = application.sources[1].values_object.as_deref();
+        assert_eq!(object, Some(r#"{"stage":"dev"}"#));
         assert_eq!(application.sources[2].reference.as_deref(), Some("values"));
+    }
+
+    #[test]
+    fn manifests_are_single_objects_and_lists_in_yaml_or_json() {
+        let one =
+            "kind: Application\nmetadata: {name: a, namespace: n}\nspec: {source: {repoURL: x}}\n";
+        let list = r#"{"kind": "List", "items": [{"kind": "Application", "metadata": {"name": "b", "namespace": "n"}, "spec": {}}]}"#;
+        let both = format!("---\n{one}---\n# nothing\n---\n{list}\n");
+        for (text, expected) in [(one, "n/a"), (list, "n/b"), (both.as_str(), "n/a n/b")] {
+            let names: Vec<String> = read_manifests(text, "x.yaml")
+                .unwrap()
+                .iter()
+                .map(Application::full_name)
+                .collect();
+            assert_eq!(names.join(" "), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_with_anything_else_than_applications_is_refused() {
+        for (text, words) in [
+            (
+                "kind: AppProject\nmetadata: {name: a}\n",
+                "\"AppProject\" beside Applications",
+            ),
+            ("kind: List\nitems: [{}]\n", "something without a kind"),
+            ("kind: List\nitems: {}\n", "\"List\" beside"),
+            ("a: [", "could not be read"),
+            ("- 1", "without a kind"),
+        ] {
+            let error = read_manifests(text, "x.yaml").unwrap_err().to_string();
+            assert!(
+                error.contains(words) && error.contains("x.yaml"),
+                "{text}: {error}"
+            );
+        }
     }
 
     #[test]

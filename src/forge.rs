@@ -2,6 +2,8 @@
 
 pub mod git;
 
+use std::collections::BTreeSet;
+
 use crate::git::GitError;
 use crate::git::history::{Located, Reach};
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
@@ -195,6 +197,30 @@ impl Forge {
     ) -> Result<Vec<String>, ForgeError> {
         match self {
             Forge::Git(forge) => forge.folders_in(repo, commit, folder).await,
+        }
+    }
+
+    /// The commits that a revision as Argo CD takes it can mean: see [`Remote::revision`](crate::git::Remote::revision).
+    pub async fn revision(
+        &self,
+        repo: &RepoName,
+        revision: &str,
+    ) -> Result<BTreeSet<CommitSha>, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.revision(repo, revision).await,
+        }
+    }
+
+    /// The names of everything in a folder of the commit that is no folder; one that is not there has none. `None`: what
+    /// stands there, or on the way to it, is no folder. All of the commit's folders are fetched at once, for many such questions.
+    pub async fn files_in(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        folder: &str,
+    ) -> Result<Option<Vec<String>>, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.files_in(repo, commit, folder).await,
         }
     }
 }

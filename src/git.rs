@@ -8,7 +8,7 @@ mod trailers;
 pub mod tree;
 pub mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -225,6 +225,46 @@ impl Remote {
         let act = format!("reading {name} of {}", self.url);
         let mut refs = self.refs(&act, name).await?;
         Ok(refs.remove(name))
+    }
+
+    /// The commits that a revision as Argo CD takes it can mean: a branch, a tag, a full id, and the remote's own head where it is
+    /// empty or `HEAD`. None: it means none that can be told, such as a range of versions.
+    pub async fn revision(&self, revision: &str) -> Result<BTreeSet<CommitSha>, GitError> {
+        if let Ok(commit) = revision.parse::<CommitSha>() {
+            return Ok(BTreeSet::from([commit]));
+        }
+        let names = match revision {
+            "" | "HEAD" => vec!["HEAD".to_owned()],
+            // Here they would be patterns.
+            text if text.contains(['*', '?', '[', '\\']) => return Ok(BTreeSet::new()),
+            text => ["refs/heads/", "refs/tags/", ""]
+                .map(|below| format!("{below}{text}"))
+                .to_vec(),
+        };
+        let act = format!("reading the branches and tags of {}", self.url);
+        let mut git = self.git(None)?;
+        git.args(["ls-remote", "--", self.url.as_str()]);
+        for name in &names {
+            git.arg(name).arg(format!("{name}^{{}}"));
+        }
+        let output = run(git, &act, b"").await?;
+        let text = String::from_utf8_lossy(&output);
+        let refs = text.lines().map(|line| {
+            let (sha, name) = line
+                .split_once('\t')
+                .ok_or_else(|| unexpected(&act, line))?;
+            Ok((name, sha))
+        });
+        let refs = refs.collect::<Result<BTreeMap<&str, &str>, GitError>>()?;
+        let mut commits = BTreeSet::new();
+        for name in &names {
+            // An annotated tag is an object of its own, beside the commit that it tags.
+            let peeled = refs.get(format!("{name}^{{}}").as_str());
+            if let Some(sha) = peeled.or(refs.get(name.as_str())) {
+                commits.insert(parse_sha(&act, sha)?);
+            }
+        }
+        Ok(commits)
     }
 
     async fn refs(

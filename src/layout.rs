@@ -122,6 +122,24 @@ impl Layout {
         })
     }
 
+    /// The stage in whose configuration folder a path lies, or which it is; `None` for a path elsewhere. Both are relative to the
+    /// clone.
+    pub fn stage_of_config(
+        &self,
+        repo: &RepoName,
+        path: Option<&AppPath>,
+        file: &str,
+    ) -> Option<StageName> {
+        let stages = self.config.stages_in(file);
+        stages
+            .filter_map(|stage| stage.parse::<StageName>().ok())
+            .find(|stage| {
+                let folder = self.config_dir(repo, path, stage);
+                let rest = file.strip_prefix(&folder);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+    }
+
     /// Whether a file of the configuration folder, given by its name alone, is handed to Terraform as variables. As in
     /// a shell, a name that begins with `.` is matched only by a pattern that does.
     pub fn is_tfvars(&self, file_name: &str) -> bool {

@@ -14,6 +14,7 @@
 //! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states, roots and their reduction;
 //!   [`sandbox`] the embedded estate
 //! * [`child`] programs that die with us; [`scratch`] private working folders
+//! * [`guard`] whether a stage is deployed by nothing any more
 //! * [`settings`] stagewright.yaml; [`registry`] which app has which stages; [`applications`] what is deployed, as Argo CD
 //!   has it; [`layout`] paths and names as templates;
 //!   [`protect`] what an apply may not destroy
@@ -27,6 +28,7 @@ pub mod cluster;
 pub mod estate;
 pub mod forge;
 pub mod git;
+pub mod guard;
 pub mod layout;
 pub mod local;
 pub mod names;

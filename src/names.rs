@@ -12,13 +12,15 @@ use serde::de::Visitor;
 
 mod app;
 mod git;
+mod nearest;
 mod repo_url;
 mod repository;
 #[cfg(test)]
 mod tests;
 
-pub use app::{AppName, AppPath, Namespace, StageName, Target};
+pub use app::{AppName, AppPath, ApplicationName, Namespace, StageName, Target};
 pub use git::{BranchName, CommitPrefix, CommitSha, StateKey};
+pub use nearest::nearest;
 pub use repo_url::RepoUrl;
 pub use repository::{OwnerName, RepoName};
 

@@ -12,6 +12,7 @@ const LEVELS: &[&[&str]] = &[
     &["names", "yaml", "stop"],
     &["report"],
     &["layout", "registry", "applications", "protect", "settings"],
+    &["guard"],
     &["child", "scratch"],
     &["git", "terraform", "sandbox"],
     &["transport", "state_backend", "forge", "cluster", "preview"],
@@ -31,6 +32,7 @@ const DOMAIN: &[&str] = &[
     "registry",
     "applications",
     "protect",
+    "guard",
 ];
 
 #[test]

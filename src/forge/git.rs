@@ -1,7 +1,7 @@
 //! A forge that is nothing but git repositories: `<root>/<name>.git`, in a folder or below a URL.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::Mutex;
 
@@ -183,6 +183,38 @@ impl GitForge {
             };
             let folders = entries.into_iter().filter(|e| e.kind == Kind::Tree);
             Ok(folders.map(|entry| entry.name).collect())
+        };
+        list.await.map_err(git(repo))
+    }
+
+    pub(super) async fn revision(
+        &self,
+        repo: &RepoName,
+        revision: &str,
+    ) -> Result<BTreeSet<CommitSha>, ForgeError> {
+        let remote = self.remote(repo);
+        remote.revision(revision).await.map_err(git(repo))
+    }
+
+    pub(super) async fn files_in(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        folder: &str,
+    ) -> Result<Option<Vec<String>>, ForgeError> {
+        let mut clones = self.clones.lock().await;
+        let clone = clones.of(self, repo)?;
+        let list = async {
+            let commit = clone.commit(commit, Extent::TopTree).await?;
+            clone.fetch_below(commit.tree).await?;
+            let tree = match clone.find(&commit, folder).await? {
+                Found::Entry(entry) if entry.kind == Kind::Tree => entry.id,
+                Found::Nothing | Found::OtherCase(_) => return Ok(Some(Vec::new())),
+                Found::Entry(_) | Found::NotAFolder(_) => return Ok(None),
+            };
+            let entries = clone.entries(tree).await?;
+            let files = entries.into_iter().filter(|e| e.kind != Kind::Tree);
+            Ok(Some(files.map(|entry| entry.name).collect()))
         };
         list.await.map_err(git(repo))
     }

@@ -140,6 +140,25 @@ impl Template {
         segments.join("/")
     }
 
+    /// What may stand for `{stage}` in one of the segments of a path that was made of this template.
+    pub(super) fn stages_in<'t>(&'t self, path: &'t str) -> impl Iterator<Item = &'t str> {
+        let around = self.0.iter().filter_map(|segment| {
+            let at = segment
+                .iter()
+                .position(|piece| *piece == Piece::Placeholder(Stage))?;
+            let text = |piece: Option<&'t Piece>| match piece {
+                Some(Piece::Literal(text)) => text.as_str(),
+                _ => "",
+            };
+            let before = at.checked_sub(1).and_then(|before| segment.get(before));
+            Some((text(before), text(segment.get(at + 1))))
+        });
+        around.flat_map(move |(before, after)| {
+            let stage = move |segment: &'t str| segment.strip_prefix(before)?.strip_suffix(after);
+            path.split('/').filter_map(stage)
+        })
+    }
+
     fn holds(&self, placeholder: Placeholder) -> bool {
         self.0
             .iter()

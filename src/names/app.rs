@@ -34,6 +34,11 @@ pub struct Namespace(String);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AppPath(String);
 
+/// An Argo CD Application, written `<namespace>/<name>`; its name is a DNS subdomain of at most 253 characters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ApplicationName(String);
+
+name!(ApplicationName, check_application_name);
 name!(AppName, check_app_name);
 name!(StageName, check_stage_name);
 name!(Namespace, check_namespace);
@@ -61,6 +66,28 @@ fn check_namespace(text: &str) -> Result<String, NameError> {
         "namespace",
         "it must be 1 to 63 of the characters a-z, 0-9 and -, with no - at either end, as Kubernetes demands",
     )
+}
+
+fn check_application_name(text: &str) -> Result<String, NameError> {
+    let refuse = |part: String| {
+        NameError::new(
+            "Application",
+            text,
+            part,
+            "it must be written <namespace>/<name>, each of the characters a-z, 0-9 and -, the name also of \".\"",
+        )
+    };
+    let Some((namespace, name)) = text.split_once('/') else {
+        return Err(refuse("its missing \"/\"".to_owned()));
+    };
+    if let Err(error) = check_namespace(namespace) {
+        return Err(refuse(format!("its namespace, {}", error.part)));
+    }
+    let fits = |label: &str| check_namespace(label).is_ok();
+    if name.len() > 253 || !name.split('.').all(fits) {
+        return Err(refuse(format!("the name {name:?}")));
+    }
+    Ok(text.to_owned())
 }
 
 fn dns_label(text: &str, kind: &'static str, rule: &'static str) -> Result<String, NameError> {

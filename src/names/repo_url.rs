@@ -114,6 +114,22 @@ impl RepoUrl {
         last.strip_suffix(".git").unwrap_or(last).parse()
     }
 
+    /// The repository as people name it: its path on the host, `<owner>/<name>`; of a `file://` URL the name alone.
+    pub fn full_name(&self) -> String {
+        let parts = split(&self.0);
+        let path = parts
+            .as_ref()
+            .map_or("", |parts| parts.path)
+            .trim_matches('/');
+        let path = path.strip_suffix(".git").unwrap_or(path);
+        match parts {
+            Some(parts) if parts.transport == Transport::File => {
+                path.rsplit('/').next().unwrap_or_default().to_owned()
+            }
+            _ => path.to_owned(),
+        }
+    }
+
     /// The folder that a `file://` URL names; `None` for every other form.
     pub fn folder(&self) -> Option<PathBuf> {
         let parts = split(&self.0)?;

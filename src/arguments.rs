@@ -9,7 +9,9 @@ use serde::Serialize;
 use crate::names::{AppPath, NameError, RepoName, StageName, Target};
 use crate::report::{self, Failure, Outcome};
 use crate::sandbox::{Reset, Sandbox, SandboxError};
-use crate::settings::{RunnerSettings, Settings, SettingsError, SettingsOrigin};
+use crate::settings::{
+    ApplicationsSettings, RunnerSettings, Settings, SettingsError, SettingsOrigin,
+};
 
 /// The variable that names the settings file.
 pub const SETTINGS_VARIABLE: &str = "STAGEWRIGHT_SETTINGS";
@@ -55,7 +57,7 @@ pub enum ArgumentsError {
     Sandbox(#[from] SandboxError),
     /// A context, where no cluster is asked.
     #[error(
-        "--context names a cluster, and the runner of the settings is local: leave it out, or set runner.kubernetes"
+        "--context names a cluster, and the settings ask none that it could stand for: leave it out, or set runner.kubernetes"
     )]
     Context,
     /// The settings could not be read.
@@ -86,13 +88,10 @@ impl SharedArguments {
             report::verbose();
         }
         let (mut settings, from) = self.find()?;
-        if let Some(context) = &self.context {
-            match &mut settings.runner {
-                RunnerSettings::Kubernetes(kubernetes) => {
-                    kubernetes.context = Some(context.clone());
-                }
-                RunnerSettings::Local { .. } => return Err(ArgumentsError::Context.into()),
-            }
+        if let Some(context) = &self.context
+            && !use_context(context, &mut settings)
+        {
+            return Err(ArgumentsError::Context.into());
         }
         report::heading(
             "settings",
@@ -145,6 +144,22 @@ impl SharedArguments {
                 .map_err(|error| Failure::new(Outcome::Failed, error)),
         }
     }
+}
+
+/// Works in this context, where the settings name a cluster: the runner's, and every Argo CD's without a context of its own.
+fn use_context(context: &str, settings: &mut Settings) -> bool {
+    let mut used = false;
+    if let RunnerSettings::Kubernetes(kubernetes) = &mut settings.runner {
+        kubernetes.context = Some(context.to_owned());
+        used = true;
+    }
+    if let Some(ApplicationsSettings::Instances(instances)) = &mut settings.applications {
+        for instance in instances.iter_mut().filter(|i| i.context.is_none()) {
+            instance.context = Some(context.to_owned());
+            used = true;
+        }
+    }
+    used
 }
 
 /// Which stage a job works on. Each is also read from the variable by which a pipeline hands it over; an empty value,

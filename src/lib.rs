@@ -5,6 +5,7 @@
 //!
 //! * [`arguments`] the flags that all jobs share
 //! * [`plan`] the story of planning one stage
+//! * [`destroy_stage`] the story of destroying what a retired stage left
 //! * [`runner`] presync by what the settings name, followed to its end
 //! * [`local`] presync as a child process of the job
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
@@ -25,6 +26,7 @@ pub mod applications;
 pub mod arguments;
 pub mod child;
 pub mod cluster;
+pub mod destroy_stage;
 pub mod estate;
 pub mod forge;
 pub mod git;

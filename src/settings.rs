@@ -1,5 +1,6 @@
 //! `stagewright.yaml`: the estate that a job works on.
 
+mod applications;
 mod file;
 mod runner;
 
@@ -11,6 +12,7 @@ use crate::names::{BranchName, OwnerName, RepoName, RepoUrl};
 use crate::protect::Protection;
 use crate::yaml::{self, Node, Place, YamlError};
 
+pub use applications::{ApplicationsSettings, InstanceSettings};
 pub use runner::{KubernetesSettings, RunnerSettings};
 
 /// Bytes of the largest settings file that is read: a wrong name may lead to a device that never ends.
@@ -21,6 +23,8 @@ const LARGEST: u64 = 1024 * 1024;
 pub struct Settings {
     /// The file that they were read from, as it was given.
     pub file: PathBuf,
+    /// How that file came to be used.
+    pub origin: SettingsOrigin,
     /// Where repositories are.
     pub forge: ForgeSettings,
     /// Where the registry is.
@@ -29,6 +33,8 @@ pub struct Settings {
     pub state: StateSettings,
     /// What runs presync.
     pub runner: RunnerSettings,
+    /// Where the live Applications are; a plan needs none.
+    pub applications: Option<ApplicationsSettings>,
     /// Which Terraform is run.
     pub terraform: TerraformSettings,
     /// What a plan may do.
@@ -236,6 +242,7 @@ impl Document<'_> {
         }
         Ok(Settings {
             file: self.file.to_owned(),
+            origin,
             forge: self.forge(raw.forge)?,
             registry: RegistrySettings {
                 repo: raw.registry.repo,
@@ -248,6 +255,10 @@ impl Document<'_> {
                 prefix: raw.state.prefix,
             },
             runner: self.runner(raw.runner),
+            applications: raw
+                .applications
+                .map(|applications| self.applications(applications))
+                .transpose()?,
             terraform: TerraformSettings {
                 program: program.map(|program| self.program(program)),
             },
@@ -308,6 +319,36 @@ impl Document<'_> {
             file::Runner::Kubernetes(kubernetes) => {
                 RunnerSettings::Kubernetes((*kubernetes).into())
             }
+        }
+    }
+
+    fn applications(&self, raw: file::Applications) -> Result<ApplicationsSettings, SettingsError> {
+        let keys = ["applications", "instances"];
+        match (raw.file, raw.instances) {
+            (Some(file), None) => Ok(ApplicationsSettings::File(self.folder.join(file))),
+            (None, Some(instances)) if instances.is_empty() => Err(self.wrong(
+                &keys,
+                "applications.instances is empty; name every Argo CD that may deploy something, one an item",
+            )),
+            (None, Some(instances)) => {
+                let none = |i: &file::Instance| i.namespaces.as_ref().is_some_and(Vec::is_empty);
+                if instances.iter().any(none) {
+                    return Err(self.wrong(
+                        &keys,
+                        "the namespaces of an instance are an empty list; name some, or leave the key out for the whole cluster",
+                    ));
+                }
+                let instances = instances.into_iter().map(InstanceSettings::from);
+                Ok(ApplicationsSettings::Instances(instances.collect()))
+            }
+            (None, None) => Err(self.wrong(
+                &["applications"],
+                "applications is empty; it takes one of the keys instances and file",
+            )),
+            (Some(_), Some(_)) => Err(self.wrong(
+                &["applications"],
+                "applications has both file and instances; keep one of them",
+            )),
         }
     }
 

@@ -23,6 +23,10 @@ use tools::Tools;
 
 /// The folders below `fixtures/` that hold cases, and the program that each is about.
 const JOBS: &[(&str, &str)] = &[
+    (
+        "destroy-stage",
+        env!("CARGO_BIN_EXE_stagewright-destroy-stage"),
+    ),
     ("plan", env!("CARGO_BIN_EXE_stagewright-plan")),
     ("presync", env!("CARGO_BIN_EXE_presync")),
 ];

@@ -20,7 +20,7 @@ const LEVELS: &[&[&str]] = &[
     &["presync"],
     &["local"],
     &["runner"],
-    &["plan"],
+    &["plan", "destroy_stage"],
     &["arguments"],
 ];
 

@@ -297,3 +297,32 @@ fn a_result_that_could_not_be_written_is_told_before_anything_is_run() {
         "stagewright-plan: no/result.json could not be written\n  because: No such file or directory (os error 2)\n"
     );
 }
+
+#[test]
+fn every_result_of_destroying_a_stage_fits_its_schema() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../schemas/destroy-result.v1.schema.json")).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let mut looked_at = 0;
+    for case in std::fs::read_dir("fixtures/destroy-stage").unwrap() {
+        let file = case.unwrap().path().join("result.json");
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            continue;
+        };
+        // What differs from run to run stands in brackets in a golden case.
+        let result: Value = serde_json::from_str(&text.replace("[SECONDS]", "0.5")).unwrap();
+        let faults: Vec<String> = validator
+            .iter_errors(&result)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert_eq!(faults, Vec::<String>::new(), "{}", file.display());
+        assert_eq!(
+            result["error"].is_null(),
+            result["exit_code"] == 0,
+            "{}",
+            file.display()
+        );
+        looked_at += 1;
+    }
+    assert!(looked_at > 4, "{looked_at}");
+}

@@ -286,7 +286,7 @@ fn a_sandbox_of_another_format_is_refused_until_it_is_reset() {
     assert_eq!(
         refusal(&dir, Reset::Keep),
         format!(
-            "the sandbox {} has format 7 and this program works with format 1: run it with --sandbox-reset to unpack \
+            "the sandbox {} has format 7 and this program works with format 2: run it with --sandbox-reset to unpack \
              it again, which drops what was done in it",
             dir.display()
         )
@@ -294,7 +294,7 @@ fn a_sandbox_of_another_format_is_refused_until_it_is_reset() {
     open(&dir, Reset::Fresh);
     assert_eq!(
         fs::read_to_string(dir.join(".stagewright-sandbox")).unwrap(),
-        "1\n"
+        "2\n"
     );
 }
 

@@ -20,6 +20,7 @@ pub(super) struct Settings {
     pub(super) registry: Registry,
     pub(super) state: State,
     pub(super) runner: Runner,
+    pub(super) applications: Option<Applications>,
     #[serde(default)]
     pub(super) terraform: Terraform,
     #[serde(default)]
@@ -106,6 +107,35 @@ pub(super) struct Kubernetes {
     pub(super) keep: Option<Seconds>,
     #[serde(default)]
     pub(super) pod_template: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Applications {
+    pub(super) file: Option<PathBuf>,
+    pub(super) instances: Option<Vec<Instance>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Instance {
+    pub(super) context: Option<String>,
+    pub(super) namespaces: Option<Vec<Namespace>>,
+    pub(super) minimum: Option<Minimum>,
+}
+
+/// How many Applications there must be: an empty list is no list.
+pub(super) struct Minimum(pub(super) usize);
+
+impl<'de> Deserialize<'de> for Minimum {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match usize::deserialize(deserializer)? {
+            0 => Err(D::Error::custom(
+                "the minimum 0 would take an empty list for a whole one; it must be 1 or more",
+            )),
+            minimum => Ok(Minimum(minimum)),
+        }
+    }
 }
 
 /// A whole number of seconds, from one second to a week.

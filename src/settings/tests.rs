@@ -387,3 +387,68 @@ fn a_root_above_the_settings_folder_is_followed() {
         }
     );
 }
+
+#[test]
+fn the_samples_name_every_argo_cd() {
+    let of = |name: &str| {
+        let settings = Settings::load(&sample(name), SettingsOrigin::Flag).unwrap();
+        match settings.applications {
+            Some(ApplicationsSettings::Instances(instances)) => instances,
+            other => panic!("{other:?}"),
+        }
+    };
+    let instance = |context: Option<&str>, namespaces: &[&str], minimum| InstanceSettings {
+        context: context.map(str::to_owned),
+        namespaces: namespaces.iter().map(|n| n.parse().unwrap()).collect(),
+        minimum,
+    };
+    assert_eq!(
+        of("github-kubernetes.yaml"),
+        [instance(None, &["argocd"], 10)]
+    );
+    assert_eq!(
+        of("other-layout.yaml"),
+        [
+            instance(Some("live"), &["gitops", "team-shops"], 40),
+            instance(Some("spare"), &[], 1)
+        ]
+    );
+}
+
+#[test]
+fn applications_are_a_file_or_instances_that_can_be_whole() {
+    let file = format!("{SOUND}applications: {{file: live.yaml}}\n");
+    let settings = read(&file, SettingsOrigin::Sandbox).unwrap();
+    assert_eq!(settings.origin, SettingsOrigin::Sandbox);
+    assert!(
+        matches!(settings.applications, Some(ApplicationsSettings::File(file)) if file.is_absolute() && file.ends_with("live.yaml"))
+    );
+    assert_eq!(
+        read(SOUND, SettingsOrigin::Flag).unwrap().applications,
+        None
+    );
+    for (text, expected) in [
+        (
+            "{}",
+            "5:15: applications is empty; it takes one of the keys instances and file",
+        ),
+        (
+            "{instances: [], file: x}",
+            "5:15: applications has both file and instances",
+        ),
+        ("{instances: []}", "5:27: applications.instances is empty"),
+        (
+            "{instances: [{namespaces: []}]}",
+            "5:27: the namespaces of an instance are an empty list",
+        ),
+        (
+            "{instances: [{minimum: 0}]}",
+            "the minimum 0 would take an empty list for a whole one",
+        ),
+        ("{instances: [{contexts: x}]}", "unknown field `contexts`"),
+        ("{instances: {}}", "stagewright.yaml:5:"),
+    ] {
+        let error = error(&format!("{SOUND}applications: {text}\n"));
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}

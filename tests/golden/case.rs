@@ -135,6 +135,10 @@ impl Case {
                 filled(text, places)
             });
         }
+        let applications = self.folder.join("applications.yaml");
+        if applications.is_file() {
+            fs::copy(applications, places.sandbox.join("applications.yaml")).unwrap();
+        }
         let work = self.folder.join("work");
         if work.is_dir() {
             copy_folder(&work, &places.work);

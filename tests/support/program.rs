@@ -1,10 +1,10 @@
-//! A run of `stagewright-plan` in a bare environment.
+//! A run of a job in a bare environment.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::path::Path;
 use std::process::Command;
 
-/// How a run of `stagewright-plan` ended.
+/// How a run ended.
 #[derive(Debug)]
 pub struct Run {
     /// Its exit code.
@@ -17,9 +17,14 @@ pub struct Run {
 
 /// Runs `stagewright-plan` in `folder` with nothing in its environment but PATH, and HOME and TMPDIR below `folder`.
 pub fn plan(folder: &Path, arguments: &[&str]) -> Run {
+    run(env!("CARGO_BIN_EXE_stagewright-plan"), folder, arguments)
+}
+
+/// Runs a program so.
+pub fn run(program: &str, folder: &Path, arguments: &[&str]) -> Run {
     let scratch = folder.join("tmp");
     std::fs::create_dir_all(&scratch).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_stagewright-plan"))
+    let output = Command::new(program)
         .args(arguments)
         .current_dir(folder)
         .env_clear()

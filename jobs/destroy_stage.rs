@@ -1,0 +1,86 @@
+//! `stagewright-destroy-stage`: destroy what a retired stage left, after making sure that nothing deploys it.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+use stagewright::arguments::{SharedArguments, TargetArguments};
+use stagewright::destroy_stage::{self, DestroyReport, Step, Wanted};
+use stagewright::names::{ApplicationName, Namespace};
+use stagewright::report::{self, Failure, Outcome};
+use stagewright::stop::Stop;
+use stagewright::{child, presync};
+
+const PROGRAM: &str = "stagewright-destroy-stage";
+const EXAMPLE: &str = "To try it without any set-up:
+  stagewright-destroy-stage check --sandbox --repo FieldnotesDeploy --stage demo";
+
+/// Make sure that nothing deploys a retired stage any more
+#[derive(Debug, Parser)]
+#[command(name = PROGRAM, version, after_help = EXAMPLE)]
+struct Cli {
+    /// What to do
+    #[arg(value_enum, default_value_t = Step::Check)]
+    step: Step,
+    #[command(flatten)]
+    target: TargetArguments,
+    /// What Terraform gets as var.namespace, where the root wants one
+    #[arg(long)]
+    namespace: Option<Namespace>,
+    /// An Application that is named as unproven and has nothing to do with the stage; may be given again
+    #[arg(long, value_name = "NS/NAME")]
+    not_deploying: Vec<ApplicationName>,
+    /// The number of the build that asks
+    #[arg(long, value_name = "N", env = "STAGEWRIGHT_BUILD")]
+    build: Option<String>,
+    /// Its address, for people
+    #[arg(long, value_name = "URL", env = "STAGEWRIGHT_BUILD_URL")]
+    build_url: Option<String>,
+    #[command(flatten)]
+    shared: SharedArguments,
+}
+
+impl Cli {
+    fn wanted(&self) -> Result<Wanted, clap::Error> {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let build = given(&self.build).map(|text| {
+            text.parse().map_err(|_| {
+                let text = format!("--build: {text:?} is no number");
+                Cli::command().error(ErrorKind::ValueValidation, text)
+            })
+        });
+        Ok(Wanted {
+            target: self.target.target(Cli::command())?,
+            namespace: self.namespace.clone(),
+            not_deploying: self.not_deploying.clone(),
+            build: build.transpose()?,
+            build_url: given(&self.build_url),
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    if let Some(code) = child::become_program() {
+        return code;
+    }
+    if presync::is_called() {
+        return presync::main();
+    }
+    match Cli::try_parse().and_then(|cli| Ok((cli.wanted()?, cli))) {
+        Err(error) => report::arguments(&error),
+        Ok((wanted, cli)) => report::job(PROGRAM, run(cli.step, &wanted, &cli.shared)),
+    }
+}
+
+async fn run(step: Step, wanted: &Wanted, shared: &SharedArguments) -> Result<Outcome, Failure> {
+    let mut stop = Stop::listen().map_err(Failure::no_signals)?;
+    shared.prepare_result()?;
+    let ended = match shared.settings() {
+        Ok(settings) => destroy_stage::run(step, wanted, &settings, &mut stop).await,
+        Err(failure) => DestroyReport::failed(step, wanted, failure),
+    };
+    ended.say(PROGRAM);
+    shared.write_result(&ended.result())?;
+    Ok(ended.outcome())
+}

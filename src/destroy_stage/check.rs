@@ -1,0 +1,188 @@
+//! The step `check`: whether the stage is deployed by nothing any more. It gathers the facts, and the guard judges.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::applications::{Instance, read_manifests};
+use crate::cluster::applications::list;
+use crate::estate::{check_settings_names, open_cluster, open_forge, read_registry};
+use crate::forge::Forge;
+use crate::guard::{self, Asker, Cleared, Look, Looked, Question, Refusal};
+use crate::names::RepoName;
+use crate::report;
+use crate::settings::{ApplicationsSettings, InstanceSettings, Settings, SettingsOrigin};
+
+use super::result::{CheckedInstance, Progress};
+use super::{DestroyError, Wanted};
+
+/// Reads the registry and the live Applications, and has the guard judge.
+pub(super) async fn check(
+    wanted: &Wanted,
+    settings: &Settings,
+    progress: &mut Progress,
+) -> Result<Cleared, DestroyError> {
+    let target = &wanted.target;
+    let applications = applications_of(settings)?;
+    let forge = open_forge(settings)?;
+    report::heading("target", target);
+    let spelled = forge.canonical_name(&target.repo).await;
+    spelled.map_err(|error| DestroyError::of_target(error, wanted.asker()))?;
+    check_settings_names(&forge, settings).await?;
+    let addresses = [forge.known_url(&target.repo), forge.fetch_url(&target.repo)];
+    report::heading("known as", &addresses[0]);
+    let registry = read_registry(&forge, settings).await?;
+    let place = &settings.registry;
+    let registry_place = format!("{}'s {} on {}", place.repo, place.file, place.branch);
+    report::heading("registry", &registry_place);
+    let instances = instances(applications, settings, progress).await?;
+    for fault in registry.faults().iter().filter(|fault| !fault.hides) {
+        progress.warn(fault.to_string());
+    }
+    let repo = addresses[0].full_name();
+    let nothing = BTreeMap::new();
+    let mut question = Question {
+        target,
+        addresses: &addresses,
+        repo: &repo,
+        registry_place: &registry_place,
+        layout: &settings.layout,
+        looked: &nothing,
+        not_deploying: &wanted.not_deploying,
+        asker: wanted.asker(),
+    };
+    let places = guard::places_to_look(&question, &instances);
+    let looked = look(&forge, &target.repo, places).await;
+    question.looked = &looked;
+    let judged = guard::judge(&question, &registry, &instances);
+    let looked_at = match &judged {
+        Ok(cleared) => Some(cleared.looked_at()),
+        Err(Refusal::Deployed(deployed)) => Some(deployed.looked_at),
+        Err(Refusal::Hidden { .. } | Refusal::NotUnproven { .. }) => None,
+    };
+    if let Some(looked_at) = looked_at {
+        report::heading("applications", looked_at);
+    }
+    progress.judged(&judged);
+    Ok(judged?)
+}
+
+impl Wanted {
+    /// Who asks, for the guard's sentences.
+    fn asker(&self) -> Asker {
+        match self.build {
+            Some(_) => Asker::Build,
+            None => Asker::Person,
+        }
+    }
+}
+
+fn applications_of(settings: &Settings) -> Result<&ApplicationsSettings, DestroyError> {
+    match &settings.applications {
+        None => Err(DestroyError::NoApplications {
+            file: settings.file.clone(),
+        }),
+        Some(ApplicationsSettings::File(_)) if settings.origin != SettingsOrigin::Sandbox => {
+            Err(DestroyError::FileOutsideSandbox {
+                file: settings.file.clone(),
+            })
+        }
+        Some(applications) => Ok(applications),
+    }
+}
+
+/// The Applications of every Argo CD, each whole, and says how many each has.
+async fn instances(
+    applications: &ApplicationsSettings,
+    settings: &Settings,
+    progress: &mut Progress,
+) -> Result<Vec<Instance>, DestroyError> {
+    let read = match applications {
+        ApplicationsSettings::File(file) => {
+            let failed = |source| DestroyError::ReadFile {
+                file: file.clone(),
+                source,
+            };
+            let text = tokio::fs::read_to_string(file).await.map_err(failed)?;
+            let name = file.display().to_string();
+            let applications = read_manifests(&text, &name)?;
+            if applications.is_empty() {
+                return Err(DestroyError::EmptyFile { file: file.clone() });
+            }
+            vec![Instance { name, applications }]
+        }
+        ApplicationsSettings::Instances(instances) => {
+            let mut read = Vec::new();
+            for (at, instance) in instances.iter().enumerate() {
+                read.push(instance_of(instance, at, settings).await?);
+            }
+            read
+        }
+    };
+    for Instance { name, applications } in &read {
+        let count = applications.len();
+        report::heading("argo cd", format_args!("{name}: {count} Application(s)"));
+        progress.instances.push(CheckedInstance {
+            name: name.clone(),
+            applications: count,
+        });
+    }
+    Ok(read)
+}
+
+async fn instance_of(
+    instance: &InstanceSettings,
+    at: usize,
+    settings: &Settings,
+) -> Result<Instance, DestroyError> {
+    let context = instance.context.as_deref();
+    let key = format!("applications.instances[{at}]");
+    let cluster = open_cluster(context, &key, settings).await?;
+    let whose = context.map_or_else(
+        || "this pod's cluster".to_owned(),
+        |context| format!("the context {context}"),
+    );
+    let namespaces: Vec<&str> = instance.namespaces.iter().map(|n| n.as_str()).collect();
+    let name = match namespaces.as_slice() {
+        [] => whose,
+        namespaces => format!("{whose}, {}", namespaces.join(" and ")),
+    };
+    let listed = list(&cluster, &instance.namespaces, instance.minimum).await;
+    let applications = listed.map_err(|source| DestroyError::Instance {
+        instance: name.clone(),
+        source: Box::new(source),
+    })?;
+    Ok(Instance { name, applications })
+}
+
+/// Looks into the folders from which Applications are rendered. One that cannot be looked into is told to the guard, which
+/// clears nothing then.
+async fn look(forge: &Forge, repo: &RepoName, places: BTreeSet<Look>) -> BTreeMap<Look, Looked> {
+    let mut revisions = BTreeMap::new();
+    let mut looked = BTreeMap::new();
+    for place in places {
+        if !revisions.contains_key(&place.revision) {
+            let commits = forge.revision(repo, &place.revision).await;
+            revisions.insert(place.revision.clone(), commits);
+        }
+        let found = match revisions.get(&place.revision) {
+            Some(Ok(commits)) if commits.is_empty() => {
+                Looked::Unknown("no branch, tag or commit can be told by that".to_owned())
+            }
+            Some(Ok(commits)) => {
+                let mut names = Vec::new();
+                let mut fault = None;
+                for commit in commits {
+                    match forge.files_in(repo, commit, &place.folder).await {
+                        Ok(Some(files)) => names.extend(files),
+                        Ok(None) => fault = Some("it is no folder there".to_owned()),
+                        Err(error) => fault = Some(report::one_line(&error)),
+                    }
+                }
+                fault.map_or(Looked::Names(names), Looked::Unknown)
+            }
+            Some(Err(error)) => Looked::Unknown(report::one_line(error)),
+            None => Looked::Unknown("the revision was not looked for".to_owned()),
+        };
+        looked.insert(place, found);
+    }
+    looked
+}

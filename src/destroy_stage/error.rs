@@ -1,0 +1,120 @@
+//! Why a stage could not be destroyed, and what that means for the exit code.
+
+use std::path::PathBuf;
+
+use crate::applications::ManifestsError;
+use crate::cluster::applications::ApplicationsError;
+use crate::estate::{EstateError, of_cluster};
+use crate::forge::ForgeError;
+use crate::guard::{Asker, Refusal};
+use crate::names::{RepoName, nearest};
+use crate::report::{Failure, Outcome};
+
+/// Why a stage could not be destroyed.
+#[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "each variant is one room's error, documented there, or one sentence"
+)]
+pub enum DestroyError {
+    #[error(transparent)]
+    Estate(#[from] EstateError),
+    #[error("{place} has no repo {repo}: name the deploy repo as it is spelled there{}", for_example(.near))]
+    NoRepository {
+        place: String,
+        repo: RepoName,
+        near: Vec<String>,
+    },
+    #[error(
+        "{place} spells {given} as {canonical}, the spelling the stage's state is filed under: run with {parameter}{canonical}"
+    )]
+    OtherSpelling {
+        place: String,
+        given: RepoName,
+        canonical: RepoName,
+        parameter: &'static str,
+    },
+    #[error("{} does not say where the live Applications are: set applications.instances", file.display())]
+    NoApplications { file: PathBuf },
+    #[error("applications.file in {} is for the sandbox alone, since a file has no age and one that is cut off looks whole: set applications.instances", file.display())]
+    FileOutsideSandbox { file: PathBuf },
+    #[error("the Applications in {} could not be read", file.display())]
+    ReadFile {
+        file: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Manifests(#[from] ManifestsError),
+    #[error("{} holds no Application at all, and an empty list is taken for one that could not be read", file.display())]
+    EmptyFile { file: PathBuf },
+    #[error("the live Applications of {instance} could not be read")]
+    Instance {
+        instance: String,
+        #[source]
+        source: Box<ApplicationsError>,
+    },
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+fn for_example(near: &[String]) -> String {
+    match near.first() {
+        Some(name) => format!(", e.g. {name}"),
+        None => String::new(),
+    }
+}
+
+impl DestroyError {
+    /// The target's repository, in the words of this job.
+    pub(super) fn of_target(error: ForgeError, asker: Asker) -> DestroyError {
+        match error {
+            ForgeError::NoRepository { place, repo, names } => DestroyError::NoRepository {
+                near: nearest(repo.as_str(), names.iter().map(ToString::to_string)),
+                place,
+                repo,
+            },
+            ForgeError::OtherSpelling {
+                place,
+                given,
+                canonical,
+            } => DestroyError::OtherSpelling {
+                place,
+                given,
+                canonical,
+                parameter: match asker {
+                    Asker::Build => "REPO=",
+                    Asker::Person => "--repo ",
+                },
+            },
+            other => EstateError::Forge(other).into(),
+        }
+    }
+
+    /// What it means for the exit code.
+    fn outcome(&self) -> Outcome {
+        match self {
+            DestroyError::Estate(error) => error.outcome(),
+            DestroyError::Instance { source, .. } => match &**source {
+                ApplicationsError::List { source, .. } => of_cluster(source),
+                _ => Outcome::Failed,
+            },
+            DestroyError::NoRepository { .. }
+            | DestroyError::OtherSpelling { .. }
+            | DestroyError::Refused(Refusal::Deployed(_)) => Outcome::Refused,
+            DestroyError::NoApplications { .. }
+            | DestroyError::FileOutsideSandbox { .. }
+            | DestroyError::Refused(Refusal::NotUnproven { .. }) => Outcome::Usage,
+            DestroyError::ReadFile { .. }
+            | DestroyError::Manifests(_)
+            | DestroyError::EmptyFile { .. }
+            | DestroyError::Refused(Refusal::Hidden { .. }) => Outcome::Failed,
+        }
+    }
+}
+
+impl From<DestroyError> for Failure {
+    fn from(error: DestroyError) -> Failure {
+        Failure::new(error.outcome(), error)
+    }
+}

@@ -1,22 +1,23 @@
 //! `stagewright-destroy-stage`: destroy what a retired stage left, after making sure that nothing deploys it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-use stagewright::arguments::{SharedArguments, TargetArguments};
-use stagewright::destroy_stage::{self, DestroyReport, Step, Wanted};
+use stagewright::arguments::{AllowanceArguments, SharedArguments, TargetArguments};
+use stagewright::destroy_stage::{self, DestroyReport, PROGRAM, Step, Wanted};
 use stagewright::names::{ApplicationName, Namespace};
 use stagewright::report::{self, Failure, Outcome};
 use stagewright::stop::Stop;
 use stagewright::{child, presync};
 
-const PROGRAM: &str = "stagewright-destroy-stage";
 const EXAMPLE: &str = "To try it without any set-up:
-  stagewright-destroy-stage check --sandbox --repo FieldnotesDeploy --stage demo";
+  stagewright-destroy-stage check --sandbox --repo FieldnotesDeploy --stage demo
+  stagewright-destroy-stage preview --sandbox --repo FieldnotesDeploy --stage demo --namespace fieldnotes-demo";
 
-/// Make sure that nothing deploys a retired stage any more
+/// Make sure that nothing deploys a retired stage any more, and show what a destroy of it would take
 #[derive(Debug, Parser)]
 #[command(name = PROGRAM, version, after_help = EXAMPLE)]
 struct Cli {
@@ -31,6 +32,11 @@ struct Cli {
     /// An Application that is named as unproven and has nothing to do with the stage; may be given again
     #[arg(long, value_name = "NS/NAME")]
     not_deploying: Vec<ApplicationName>,
+    #[command(flatten)]
+    allowances: AllowanceArguments,
+    /// Keep what a confirmation of the preview needs in FILE
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// The number of the build that asks
     #[arg(long, value_name = "N", env = "STAGEWRIGHT_BUILD")]
     build: Option<String>,
@@ -56,6 +62,8 @@ impl Cli {
             not_deploying: self.not_deploying.clone(),
             build: build.transpose()?,
             build_url: given(&self.build_url),
+            allowed: self.allowances.given(),
+            record: self.record.clone(),
         })
     }
 }

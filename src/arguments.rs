@@ -1,5 +1,6 @@
 //! The flags that all jobs share, and how settings are found with them.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -7,6 +8,7 @@ use clap::{Args, Command};
 use serde::Serialize;
 
 use crate::names::{AppPath, NameError, RepoName, StageName, Target};
+use crate::preview::objections::Allowance;
 use crate::report::{self, Failure, Outcome};
 use crate::sandbox::{Reset, Sandbox, SandboxError};
 use crate::settings::{
@@ -47,6 +49,45 @@ pub struct SharedArguments {
     /// Show what is done underneath, on standard error
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+/// What the caller of a destroy takes upon himself.
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
+pub struct AllowanceArguments {
+    /// Go on although the provider finds nothing of what the state lists
+    #[arg(long)]
+    accept_gone: bool,
+    /// Go on without a state, where none was found and nothing proves that there was one
+    #[arg(long)]
+    accept_no_state: bool,
+    /// Go on although destroy-time provisioners do not run
+    #[arg(long)]
+    skip_destroy_provisioners: bool,
+    /// Leave forgotten objects in a namespace that still lives
+    #[arg(long)]
+    leave_behind: bool,
+}
+
+impl AllowanceArguments {
+    /// Those that were given.
+    pub fn given(&self) -> BTreeSet<Allowance> {
+        let all = [
+            (self.accept_gone, Allowance::AcceptGone),
+            (self.accept_no_state, Allowance::AcceptNoState),
+            (
+                self.skip_destroy_provisioners,
+                Allowance::SkipDestroyProvisioners,
+            ),
+            (self.leave_behind, Allowance::LeaveBehind),
+        ];
+        all.into_iter()
+            .filter_map(|(given, allowance)| given.then_some(allowance))
+            .collect()
+    }
 }
 
 /// The settings could not be had.

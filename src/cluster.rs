@@ -5,6 +5,7 @@ pub mod applications;
 pub mod job;
 pub mod launch;
 pub mod logs;
+pub mod namespaces;
 pub mod run;
 pub mod start;
 pub mod verdict;

@@ -2,14 +2,19 @@
 
 mod check;
 mod error;
+mod preview;
+mod record;
 pub mod result;
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::names::{ApplicationName, Namespace, Target};
+use crate::preview::objections::Allowance;
 use crate::report::{Failure, Outcome};
 use crate::settings::Settings;
 use crate::stop::Stop;
@@ -19,12 +24,17 @@ pub use error::DestroyError;
 pub use result::DestroyReport;
 use result::Progress;
 
+/// The program's name, as records and results have it.
+pub const PROGRAM: &str = "stagewright-destroy-stage";
+
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Look whether anything still deploys the stage; change nothing
     Check,
+    /// Show what a destroy would take; change nothing
+    Preview,
 }
 
 /// What the caller asked for.
@@ -40,6 +50,10 @@ pub struct Wanted {
     pub build: Option<u64>,
     /// Its address, for people.
     pub build_url: Option<String>,
+    /// What the caller takes upon himself.
+    pub allowed: BTreeSet<Allowance>,
+    /// Where the record of a preview goes.
+    pub record: Option<PathBuf>,
 }
 
 /// Carries out a step, and says on standard error what is worked on. The report holds as much as was known when it ended,
@@ -71,5 +85,6 @@ async fn carry_out(
             }
             signal = stop.next() => Ok(Outcome::of_stop(signal)),
         },
+        Step::Preview => preview::preview(wanted, settings, stop, progress).await,
     }
 }

@@ -147,6 +147,7 @@ pub async fn run(
             waiting,
             complaints,
             gaps: 0,
+            image: None,
         });
     }
     Ok(Ended {
@@ -157,6 +158,7 @@ pub async fn run(
         waiting,
         complaints: String::new(),
         gaps: 0,
+        image: None,
     })
 }
 

@@ -148,6 +148,13 @@ pub fn note(text: impl Display) {
     to_stderr(&format!("{text}\n"));
 }
 
+/// Writes a text that is the work itself to standard output.
+pub fn text(text: &impl Display) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.to_string().as_bytes())?;
+    out.flush()
+}
+
 /// Prints one of the lines that say what is worked on.
 pub fn heading(name: &str, text: impl Display) {
     to_stderr(&format!("{name:<13}{text}\n"));

@@ -8,7 +8,7 @@ use k8s_openapi::api::batch::v1::Job;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::names::Namespace;
+use crate::names::{Namespace, Target};
 use crate::settings::KubernetesSettings;
 
 /// The label and the value by which our Jobs are known.
@@ -40,6 +40,8 @@ const LOST_NODE: u64 = 60;
 pub enum Verb {
     /// `presync plan`.
     Plan,
+    /// `presync destroy`.
+    Destroy,
 }
 
 impl Verb {
@@ -47,6 +49,7 @@ impl Verb {
     fn name(self) -> &'static str {
         match self {
             Verb::Plan => "tf-plan",
+            Verb::Destroy => "destroy-stage",
         }
     }
 }
@@ -109,6 +112,12 @@ impl Launch {
     /// The name of the Job that plans for this namespace.
     pub fn plan_name(namespace: &Namespace) -> String {
         shortened(&format!("{}-{namespace}", Verb::Plan.name()))
+    }
+
+    /// The name of the Job that destroys a stage, or previews that: by its build's number, else by the target.
+    pub fn destroy_name(build: Option<u64>, target: &Target) -> String {
+        let whose = build.map_or_else(|| hash(&target.to_string()), |number| number.to_string());
+        shortened(&format!("{}-{whose}", Verb::Destroy.name()))
     }
 
     /// The value of [`TARGET_HASH`].

@@ -172,6 +172,7 @@ fn ended_by(signal: StopSignal, left: Option<String>) -> Ended {
         waiting: Vec::new(),
         complaints: String::new(),
         gaps: 0,
+        image: None,
     }
 }
 
@@ -387,6 +388,7 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
             waiting: self.waiting,
             complaints: String::new(),
             gaps: self.gaps,
+            image: None,
         })
     }
 }

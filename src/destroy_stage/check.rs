@@ -7,19 +7,31 @@ use crate::cluster::applications::list;
 use crate::estate::{check_settings_names, open_cluster, open_forge, read_registry};
 use crate::forge::Forge;
 use crate::guard::{self, Asker, Cleared, Look, Looked, Question, Refusal};
-use crate::names::RepoName;
+use crate::names::{Namespace, RepoName, RepoUrl};
+use crate::registry::Registry;
 use crate::report;
 use crate::settings::{ApplicationsSettings, InstanceSettings, Settings, SettingsOrigin};
 
 use super::result::{CheckedInstance, Progress};
 use super::{DestroyError, Wanted};
 
+/// What was read on the way to the judgement, and the judgement.
+pub(super) struct Checked {
+    pub(super) cleared: Cleared,
+    pub(super) forge: Forge,
+    pub(super) registry: Registry,
+    /// The addresses by which the target's repository is known.
+    pub(super) addresses: [RepoUrl; 2],
+    /// The repository for people.
+    pub(super) repo: String,
+}
+
 /// Reads the registry and the live Applications, and has the guard judge.
 pub(super) async fn check(
     wanted: &Wanted,
     settings: &Settings,
     progress: &mut Progress,
-) -> Result<Cleared, DestroyError> {
+) -> Result<Checked, DestroyError> {
     let target = &wanted.target;
     let applications = applications_of(settings)?;
     let forge = open_forge(settings)?;
@@ -62,7 +74,13 @@ pub(super) async fn check(
         report::heading("applications", looked_at);
     }
     progress.judged(&judged);
-    Ok(judged?)
+    Ok(Checked {
+        cleared: judged?,
+        forge,
+        registry,
+        addresses,
+        repo,
+    })
 }
 
 impl Wanted {
@@ -140,7 +158,7 @@ async fn instance_of(
         || "this pod's cluster".to_owned(),
         |context| format!("the context {context}"),
     );
-    let namespaces: Vec<&str> = instance.namespaces.iter().map(|n| n.as_str()).collect();
+    let namespaces: Vec<&str> = instance.namespaces.iter().map(Namespace::as_str).collect();
     let name = match namespaces.as_slice() {
         [] => whose,
         namespaces => format!("{whose}, {}", namespaces.join(" and ")),

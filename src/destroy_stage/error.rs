@@ -8,7 +8,9 @@ use crate::estate::{EstateError, of_cluster};
 use crate::forge::ForgeError;
 use crate::guard::{Asker, Refusal};
 use crate::names::{RepoName, nearest};
-use crate::report::{Failure, Outcome};
+use crate::preview::objections::Objection;
+use crate::report::{Failure, Outcome, OutputError};
+use crate::runner::RunnerError;
 
 /// Why a stage could not be destroyed.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +58,26 @@ pub enum DestroyError {
     },
     #[error(transparent)]
     Refused(#[from] Refusal),
+    #[error(transparent)]
+    Runner(RunnerError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("the preview could not be shown")]
+    Show(#[source] std::io::Error),
+    #[error("presync ended well and left no record of what it found")]
+    NoRecord,
+    #[error(
+        "the record that presync left is of another stage, commit or version than was asked for"
+    )]
+    OtherRecord,
+    #[error("{}", sentences(.0))]
+    Objected(Vec<Objection>),
+}
+
+/// One sentence after the other.
+fn sentences(objections: &[Objection]) -> String {
+    let sentences: Vec<String> = objections.iter().map(ToString::to_string).collect();
+    sentences.join("; and ")
 }
 
 fn for_example(near: &[String]) -> String {
@@ -99,17 +121,29 @@ impl DestroyError {
                 ApplicationsError::List { source, .. } => of_cluster(source),
                 _ => Outcome::Failed,
             },
+            DestroyError::Runner(error) => error.outcome(),
             DestroyError::NoRepository { .. }
             | DestroyError::OtherSpelling { .. }
+            | DestroyError::Objected(_)
             | DestroyError::Refused(Refusal::Deployed(_)) => Outcome::Refused,
             DestroyError::NoApplications { .. }
             | DestroyError::FileOutsideSandbox { .. }
             | DestroyError::Refused(Refusal::NotUnproven { .. }) => Outcome::Usage,
-            DestroyError::ReadFile { .. }
+            DestroyError::Output(_)
+            | DestroyError::Show(_)
+            | DestroyError::NoRecord
+            | DestroyError::OtherRecord
+            | DestroyError::ReadFile { .. }
             | DestroyError::Manifests(_)
             | DestroyError::EmptyFile { .. }
             | DestroyError::Refused(Refusal::Hidden { .. }) => Outcome::Failed,
         }
+    }
+}
+
+impl From<ForgeError> for DestroyError {
+    fn from(error: ForgeError) -> DestroyError {
+        DestroyError::Estate(error.into())
     }
 }
 

@@ -1,13 +1,20 @@
 //! What came of a step: the last line on standard error, and the result file.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::guard::{Cleared, Found, LookedAt, Refusal, Unproven};
-use crate::names::{AppPath, Namespace, RepoName, StageName};
+use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName, Target};
+use crate::preview::objections::{Allowance, Left};
+use crate::preview::{Data, Preview};
 use crate::report::{self, Failure, Outcome};
+use crate::transport::follow::Complete;
+use crate::transport::record::StateSeen;
 
+use super::record::Record;
 use super::{Step, Wanted};
 
 /// What was known when a step ended.
@@ -19,6 +26,54 @@ pub struct Progress {
     pub instances: Vec<CheckedInstance>,
     /// What the guard found; none before it judged.
     pub check: Option<Check>,
+    /// What a preview found; none before there was one.
+    pub preview: Option<Previewed>,
+    /// Whether the log of presync is here whole; none before it ran.
+    pub complete: Option<Complete>,
+    /// The last line of presync's log.
+    pub last_line: Option<String>,
+}
+
+/// What a preview found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Previewed {
+    digest: String,
+    revision: CommitSha,
+    state: StateSeen,
+    left: Left,
+    objects: usize,
+    destroyed: usize,
+    forgotten: usize,
+    gone: usize,
+    data: Vec<Data>,
+    objections: Vec<String>,
+    allowed: BTreeSet<Allowance>,
+    expires: String,
+}
+
+impl Previewed {
+    pub(super) fn new(record: &Record, left: Left, objections: Vec<String>) -> Previewed {
+        let Preview {
+            revision,
+            bound,
+            told,
+            ..
+        } = &record.preview;
+        Previewed {
+            digest: record.digest.clone(),
+            revision: revision.clone(),
+            state: bound.state.clone(),
+            left,
+            objects: told.objects,
+            destroyed: bound.destroyed(),
+            forgotten: bound.forgotten.len(),
+            gone: bound.gone.len(),
+            data: told.data.clone(),
+            objections,
+            allowed: record.allowed.clone(),
+            expires: record.expires.clone(),
+        }
+    }
 }
 
 /// One Argo CD that was read whole.
@@ -106,6 +161,9 @@ struct ResultFile<'a> {
     build: Option<u64>,
     build_url: Option<&'a str>,
     check: Option<CheckInResult<'a>>,
+    preview: Option<&'a Previewed>,
+    record: Option<&'a Path>,
+    log_complete: Option<bool>,
     seconds: f64,
 }
 
@@ -180,6 +238,8 @@ impl DestroyReport {
     pub fn say(&self, program: &str) {
         if let Some(failure) = &self.failure {
             report::failure(program, failure);
+        } else if let Some(error) = self.error() {
+            report::note(format_args!("{program}: {error}"));
         }
         report::note(self.last_line());
     }
@@ -191,6 +251,7 @@ impl DestroyReport {
             namespace,
             build,
             build_url,
+            record,
             ..
         } = &self.wanted;
         ResultFile {
@@ -217,6 +278,9 @@ impl DestroyReport {
                 unproven: in_result(&check.unproven),
                 lifted: in_result(&check.lifted),
             }),
+            preview: self.progress.preview.as_ref(),
+            record: record.as_deref(),
+            log_complete: self.progress.complete.as_ref().map(|c| *c == Complete::Yes),
             seconds: (self.took.as_secs_f64() * 1000.0).round() / 1000.0,
         }
     }
@@ -225,20 +289,102 @@ impl DestroyReport {
     fn error(&self) -> Option<String> {
         match (&self.failure, self.outcome) {
             (Some(failure), _) => Some(failure.message()),
-            (None, Outcome::Interrupted) => Some("stopped by INT".to_owned()),
-            (None, Outcome::Terminated) => Some("stopped by TERM".to_owned()),
-            (None, _) => None,
+            (None, Outcome::Done) => None,
+            (None, outcome) => {
+                let stopped = match outcome {
+                    Outcome::Interrupted => Some("stopped by INT".to_owned()),
+                    Outcome::Terminated => Some("stopped by TERM".to_owned()),
+                    _ => None,
+                };
+                let missing = match &self.progress.complete {
+                    Some(Complete::No(missing)) => {
+                        Some(format!("the log is not complete: {missing}"))
+                    }
+                    Some(Complete::Yes) | None => None,
+                };
+                let said = self
+                    .progress
+                    .last_line
+                    .as_ref()
+                    .filter(|_| stopped.is_none());
+                let said = said.map(|line| format!("the log ends with: {line}"));
+                let parts: Vec<String> = [stopped, missing, said].into_iter().flatten().collect();
+                Some(parts.join("; "))
+            }
         }
     }
 
     fn last_line(&self) -> String {
+        match self.step {
+            Step::Check => self.last_line_of_check(),
+            Step::Preview => self.last_line_of_preview(),
+        }
+    }
+
+    fn last_line_of_preview(&self) -> String {
+        let target = &self.wanted.target;
+        let took = format!("{:.1} s", self.took.as_secs_f64());
+        let Progress { preview, check, .. } = &self.progress;
+        match (preview, self.outcome) {
+            (Some(preview), Outcome::Done) => {
+                let what = match preview.left {
+                    Left::State => format!(
+                        "a destroy of {target} takes {} of {} object(s) in the state, {} with data",
+                        preview.destroyed,
+                        preview.objects,
+                        preview.data.len()
+                    ),
+                    Left::Config => {
+                        format!("of {target} the config folder alone is left to remove")
+                    }
+                    Left::Nothing => format!("of {target} nothing is left to destroy or remove"),
+                };
+                let next = match (&self.wanted.record, preview.left) {
+                    (_, Left::Nothing) => "nothing".to_owned(),
+                    (Some(file), _) => format!(
+                        "read it; the record {} of it can be confirmed until {}",
+                        file.display(),
+                        preview.expires
+                    ),
+                    (None, _) => {
+                        "read it; --record FILE keeps what a confirmation needs".to_owned()
+                    }
+                };
+                format!("Previewed: {what}, in {took}; nothing was changed. Next: {next}.")
+            }
+            (Some(_), Outcome::Refused) => format!(
+                "Previewed: {target}, in {took}, and something speaks against it; nothing was changed. Next: see to what is named \
+                 above, and run it again."
+            ),
+            (None, Outcome::Refused) if check.is_some() => self.last_line_of_check(),
+            (_, Outcome::Interrupted | Outcome::Terminated) => format!(
+                "Previewed: nothing of {target}, stopped after {took}; nothing was changed. Next: run it again."
+            ),
+            _ => format!(
+                "Previewed: nothing of {target}, failed after {took}; nothing was changed. Next: mend what is named above, and run \
+                 it again."
+            ),
+        }
+    }
+
+    /// The command that shows what is left.
+    fn preview_command(&self) -> String {
+        let Target { repo, path, stage } = &self.wanted.target;
+        let path = path
+            .as_ref()
+            .map_or(String::new(), |path| format!(" --app-path {path}"));
+        format!("stagewright-destroy-stage preview --repo {repo}{path} --stage {stage}")
+    }
+
+    fn last_line_of_check(&self) -> String {
         let target = &self.wanted.target;
         let took = format!("{:.1} s", self.took.as_secs_f64());
         match (&self.progress.check, self.outcome) {
             (Some(check), Outcome::Done) => format!(
                 "Checked: {target} is deployed by no registry entry and by none of {} live Application(s), in {took}; nothing was \
-                 changed. Next: what it left can be destroyed.",
-                check.looked_at.applications
+                 changed. Next: {}.",
+                check.looked_at.applications,
+                self.preview_command()
             ),
             (Some(check), Outcome::Refused) => {
                 let (is, next) = if check.entries.is_empty() && check.matching.is_empty() {

@@ -63,7 +63,8 @@ impl std::fmt::Display for Objection {
 }
 
 /// What there is left to do for a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Left {
     /// There is a state.
     State,

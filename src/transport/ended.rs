@@ -21,4 +21,6 @@ pub struct Ended {
     pub complaints: String,
     /// In how many places lines of the log may be missing.
     pub gaps: u64,
+    /// The image that ran, by its digest, where it was a container.
+    pub image: Option<String>,
 }

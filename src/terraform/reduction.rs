@@ -6,6 +6,8 @@
 //! resource or module is a refusal: a provider without its address would talk to nothing, or to the wrong place.
 
 mod closure;
+mod cut;
+mod error;
 mod file;
 mod notes;
 mod providers;
@@ -13,184 +15,23 @@ mod references;
 mod scan;
 mod structure;
 
+pub use cut::ReducedFile;
+pub use error::{Dangling, ReductionError, Unread};
 pub use notes::{Note, Notes};
 pub use providers::MissingProvider;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write as _};
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::Path;
 
 use super::Flavour;
 use super::root::{Root, configuration_files};
 
-use closure::Kept;
 use file::File;
 use providers::Providers;
-use references::Name;
-use structure::Block;
 
-/// How many dropped declarations a line names.
-const NAMED: usize = 10;
 /// The file with the versions of providers.
 const LOCK_FILE: &str = ".terraform.lock.hcl";
-
-/// A root that cannot be reduced.
-#[derive(Debug, thiserror::Error)]
-pub enum ReductionError {
-    /// What of some file is to be kept cannot be told.
-    #[error(
-        "a destroy keeps of the root what declares no resource, which cannot be told here: {}; write that in Terraform's \
-         own syntax, in UTF-8",
-        list(faults)
-    )]
-    Unread {
-        /// Every such file.
-        faults: Vec<Unread>,
-    },
-    /// What is kept needs what is dropped.
-    #[error(
-        "a destroy keeps neither resources nor modules of the root, so a value would be missing: {}; take it from a \
-         variable or a data source instead",
-        list(references)
-    )]
-    Dangling {
-        /// Every such reference.
-        references: Vec<Dangling>,
-    },
-    /// The state names providers that the reduced root lacks.
-    #[error(
-        "the state has resources of providers that the reduced root does not configure: {}; configure them in the root \
-         itself and apply that once, so that the state names those",
-        list(missing)
-    )]
-    Providers {
-        /// Every such provider.
-        missing: Vec<MissingProvider>,
-    },
-    /// A file of the root could not be read.
-    #[error("{} could not be read", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// A reduced file could not be written.
-    #[error("the reduced file could not be written to {}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-}
-
-/// A place at which a file cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
-    /// File and line in the clone.
-    pub place: String,
-    /// What is wrong there.
-    pub why: &'static str,
-}
-
-impl std::fmt::Display for Unread {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.place, self.why)
-    }
-}
-
-/// A kept expression that refers to what is dropped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dangling {
-    /// File and line of the reference in the clone.
-    pub place: String,
-    /// What holds the expression: `provider "kubernetes"`, `local.host`.
-    pub owner: String,
-    /// The dropped resource or module.
-    pub refers_to: String,
-    /// The block that is kept in any case and needs the owner, where that is another.
-    pub needed_by: Option<String>,
-}
-
-impl std::fmt::Display for Dangling {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Dangling {
-            place,
-            owner,
-            refers_to,
-            needed_by,
-        } = self;
-        write!(f, "{owner} refers to {refers_to} at {place}")?;
-        match needed_by {
-            Some(needed_by) => write!(f, ", and {needed_by} needs {owner}"),
-            None => Ok(()),
-        }
-    }
-}
-
-fn set(all: impl IntoIterator<Item = impl AsRef<str>>) -> BTreeSet<String> {
-    let all = all.into_iter().map(|one| one.as_ref().to_owned());
-    all.collect()
-}
-
-fn list<T: std::fmt::Display>(all: &[T]) -> String {
-    let all: Vec<String> = all.iter().map(ToString::to_string).collect();
-    all.join(", ")
-}
-
-/// One file of the root, reduced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReducedFile {
-    name: String,
-    text: String,
-    kept: usize,
-    dropped: Vec<String>,
-}
-
-impl ReducedFile {
-    /// Its name in the root's folder.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What is left of it.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// How many declarations are kept: blocks, and of `locals` each value.
-    pub fn kept(&self) -> usize {
-        self.kept
-    }
-
-    /// The dropped declarations in their order, as Terraform calls them.
-    pub fn dropped(&self) -> &[String] {
-        &self.dropped
-    }
-}
-
-impl std::fmt::Display for ReducedFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ReducedFile {
-            name,
-            kept,
-            dropped,
-            ..
-        } = self;
-        write!(f, "{name}: keeps {kept} declaration(s), drops ")?;
-        match dropped.get(..NAMED) {
-            _ if dropped.is_empty() => f.write_str("nothing"),
-            Some(first) if dropped.len() > NAMED => {
-                write!(f, "{} and {} more", first.join(", "), dropped.len() - NAMED)
-            }
-            _ => f.write_str(&dropped.join(", ")),
-        }
-    }
-}
 
 /// A variable of the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,14 +79,24 @@ impl Reduction {
             closure::needed(&read).map_err(|references| ReductionError::Dangling { references })?;
         let (mut notes, mut providers) = (Notes::default(), Providers::default());
         for file in &read {
-            notes.add(&file.source, &file.lines, false);
+            notes.add_root(&file.source, &file.lines, flavour);
             providers.add(&file.source);
         }
         if let Some(lock) = lock {
             providers.add_lock(lock);
         }
+        let mut files = Vec::new();
+        for file in &read {
+            match cut::cut(file, &needed) {
+                Ok(file) => files.push(file),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if !faults.is_empty() {
+            return Err(ReductionError::Unread { faults });
+        }
         Ok(Reduction {
-            files: read.iter().map(|file| reduced(file, &needed)).collect(),
+            files,
             variables: variables(&read),
             notes,
             providers,
@@ -296,10 +147,10 @@ impl Reduction {
     pub fn write(&self, folder: &Path) -> Result<(), ReductionError> {
         let mut written = Vec::new();
         for file in &self.files {
-            let path = folder.join(&file.name);
+            let path = folder.join(file.name());
             // Its name begins with a dot, so Terraform does not see it.
             let beside = tempfile::NamedTempFile::new_in(folder).and_then(|mut beside| {
-                beside.write_all(file.text.as_bytes())?;
+                beside.write_all(file.text().as_bytes())?;
                 Ok(beside)
             });
             match beside {
@@ -335,58 +186,9 @@ impl Root {
     }
 }
 
-fn reduced(file: &File<'_>, needed: &BTreeSet<Name>) -> ReducedFile {
-    let mut kept = 0;
-    let mut dropped: Vec<(Range<usize>, Vec<String>)> = Vec::new();
-    for block in &file.source.body.blocks {
-        match closure::is_kept(block) {
-            Kept::Always => kept += 1,
-            Kept::IfNeeded(name) if needed.contains(&name) => kept += 1,
-            Kept::IfNeeded(name) => dropped.push((block.bytes.clone(), vec![name.to_string()])),
-            Kept::Never(_) => dropped.push((block.bytes.clone(), vec![called(file, block)])),
-            Kept::Values => {
-                let values = &block.body.attributes;
-                let (stay, go): (Vec<_>, Vec<_>) = values
-                    .iter()
-                    .partition(|value| needed.contains(&closure::local(value)));
-                kept += stay.len();
-                let names = go.iter().map(|value| closure::local(value).to_string());
-                if stay.is_empty() {
-                    let names = if go.is_empty() {
-                        vec!["locals".to_owned()]
-                    } else {
-                        names.collect()
-                    };
-                    dropped.push((block.bytes.clone(), names));
-                } else {
-                    let gone = names.zip(&go);
-                    dropped.extend(gone.map(|(name, value)| (value.bytes.clone(), vec![name])));
-                }
-            }
-        }
-    }
-    let ranges: Vec<Range<usize>> = dropped.iter().map(|(range, _)| range.clone()).collect();
-    ReducedFile {
-        name: file.name.clone(),
-        text: file.without(&ranges),
-        kept,
-        dropped: dropped.into_iter().flat_map(|(_, names)| names).collect(),
-    }
-}
-
-/// A dropped block as Terraform calls it.
-fn called(file: &File<'_>, block: &Block) -> String {
-    let written = |name| {
-        let attribute = block.body.attribute(name);
-        attribute.map_or("?", |attribute| file.source.written(attribute))
-    };
-    match (block.kind.as_str(), &block.labels[..]) {
-        ("resource", labels) => labels.join("."),
-        ("moved", _) => format!("moved from {}", written("from")),
-        ("import", _) => format!("import to {}", written("to")),
-        (kind, []) => kind.to_owned(),
-        (kind, labels) => format!("{kind}.{}", labels.join(".")),
-    }
+fn set(all: impl IntoIterator<Item = impl AsRef<str>>) -> BTreeSet<String> {
+    let all = all.into_iter().map(|one| one.as_ref().to_owned());
+    all.collect()
 }
 
 fn variables(files: &[File<'_>]) -> Vec<Variable> {

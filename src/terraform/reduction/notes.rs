@@ -58,23 +58,25 @@ impl Notes {
         for name in configuration_files(&names, flavour) {
             let bytes = files.get(&name).map_or(&[][..], Vec::as_slice);
             match File::read(&name, bytes, shown) {
-                Ok(file) => notes.add(&file.source, &file.lines, true),
+                // Of a module that is called no longer, no `removed` block is heard.
+                Ok(file) => notes.add_resources(&file.source, &file.lines),
                 Err(fault) => notes.unread.push(fault.place),
             }
         }
         notes
     }
 
-    /// Takes in one file. A module that is called no longer has its `removed` blocks heard.
-    pub(super) fn add(&mut self, source: &Source<'_>, lines: &Lines, is_module: bool) {
-        for block in &source.body.blocks {
-            match (block.kind.as_str(), &block.labels[..]) {
-                ("resource", [kind, name]) => {
-                    self.resource(source, lines, block, &format!("{kind}.{name}"));
-                }
-                ("removed", _) if !is_module => self.removed(source, lines, block),
-                _ => {}
-            }
+    /// Takes in one file of the root.
+    pub(super) fn add_root(&mut self, source: &Source<'_>, lines: &Lines, flavour: Flavour) {
+        self.add_resources(source, lines);
+        for block in source.body.blocks_of("removed") {
+            self.removed(source, lines, block, flavour);
+        }
+    }
+
+    fn add_resources(&mut self, source: &Source<'_>, lines: &Lines) {
+        for block in source.body.blocks_of("resource") {
+            self.resource(source, lines, block, &block.labels.join("."));
         }
     }
 
@@ -107,10 +109,15 @@ impl Notes {
             .extend(skipped.map(|set| note(set.bytes.start)));
     }
 
-    fn removed(&mut self, source: &Source<'_>, lines: &Lines, block: &Block) {
+    fn removed(&mut self, source: &Source<'_>, lines: &Lines, block: &Block, flavour: Flavour) {
         let mut lifecycles = block.body.blocks_of("lifecycle");
         let destroy = lifecycles.find_map(|lifecycle| lifecycle.body.attribute("destroy"));
-        if destroy.is_some_and(|destroy| !says(source, destroy, "true")) {
+        let is_forgotten = match destroy {
+            Some(destroy) => !says(source, destroy, "true"),
+            // Where it does not say, Terraform destroys and OpenTofu forgets.
+            None => flavour == Flavour::OpenTofu,
+        };
+        if is_forgotten {
             let from = block.body.attribute("from");
             self.forgotten.push(Note {
                 address: from.map_or("", |from| source.written(from)).to_owned(),

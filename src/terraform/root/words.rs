@@ -26,7 +26,7 @@ fn may_be_header(after: &[u8]) -> bool {
 }
 
 /// Whether a line begins as a heredoc's end and goes on: for Terraform the heredoc goes on as well, for our parser it ends.
-pub(in crate::terraform) fn doubtful_heredoc(text: &str) -> bool {
+pub(super) fn doubtful_heredoc(text: &str) -> bool {
     let markers: Vec<&str> = text.split("<<").skip(1).map(identifier).collect();
     text.lines().map(str::trim).any(|line| {
         let first = identifier(line);

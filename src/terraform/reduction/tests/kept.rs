@@ -366,6 +366,15 @@ removed {
         told(&notes.forgotten),
         ["a.forgotten (app/terraform/main.tf:36)"]
     );
+    // OpenTofu forgets where the block does not say.
+    let reduction = reduce_as(&[("main.tf", text)], Flavour::OpenTofu, None).unwrap();
+    assert_eq!(
+        told(&reduction.notes().forgotten),
+        [
+            "a.forgotten (app/terraform/main.tf:36)",
+            "module.also_destroyed (app/terraform/main.tf:48)"
+        ]
+    );
 }
 
 #[test]

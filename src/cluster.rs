@@ -198,6 +198,7 @@ impl From<kube::Error> for ClusterError {
 #[derive(Clone)]
 pub struct Cluster {
     client: Client,
+    once: Client,
 }
 
 impl Cluster {
@@ -221,13 +222,22 @@ impl Cluster {
 
     /// A cluster that was chosen by the caller. Must be called within a Tokio runtime.
     pub fn from_config(config: Config) -> Result<Cluster, ClusterError> {
-        let client = Client::try_from(config).map_err(ClusterError::Client)?;
-        Ok(Cluster { client })
+        let mut once = config.clone();
+        once.default_retry = false;
+        Ok(Cluster {
+            client: Client::try_from(config).map_err(ClusterError::Client)?,
+            once: Client::try_from(once).map_err(ClusterError::Client)?,
+        })
     }
 
     /// The client, for the requests of one kind of object; each goes through [`Cluster::ask`].
     pub fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// The client that asks once: for who makes new attempts of its own, and has to know of each that failed.
+    pub fn client_without_attempts(&self) -> Client {
+        self.once.clone()
     }
 
     /// Makes one request, within its bound.

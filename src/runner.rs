@@ -57,7 +57,9 @@ impl RunnerError {
             RunnerError::NoKeyFile { .. } => Outcome::Usage,
             RunnerError::Run(error) => match &**error {
                 RunError::Launch(error) => of_launch(error),
-                RunError::Unreachable { source, .. } => of_cluster(source),
+                RunError::Unreachable { source, .. } | RunError::Denied { source, .. } => {
+                    of_cluster(source)
+                }
             },
             RunnerError::Local(_) => Outcome::Failed,
         }

@@ -2,6 +2,7 @@
 //! own, so only the container's status is taken for the end.
 
 pub mod reassemble;
+mod seen;
 mod stamp;
 mod window;
 
@@ -17,7 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use self::reassemble::{Delivered, Gap, Part, Reassembly, Tail};
-use super::{Cluster, ClusterError, verdict};
+use self::seen::{Seen, seen};
+use super::{Cluster, ClusterError};
 
 /// The first and the longest wait before the log is asked for again.
 const WAITS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -98,6 +100,13 @@ pub enum End {
     PodGone,
     /// The API server or the kubelet failed for too long; this was the last error.
     GivenUp(ClusterError),
+    /// The account may not read it.
+    Denied {
+        /// What it may not do: `get pods`, or `get pods/log`.
+        right: &'static str,
+        /// In the server's words.
+        source: ClusterError,
+    },
 }
 
 /// A log that is being followed. Dropping it ends that.
@@ -112,7 +121,7 @@ impl Log {
     pub fn follow(cluster: &Cluster, container: Container, limits: Limits) -> Log {
         let (sender, events) = mpsc::channel(WAITING);
         let follower = Follower {
-            pods: Api::namespaced(cluster.client(), &container.namespace),
+            pods: Api::namespaced(cluster.client_without_attempts(), &container.namespace),
             cluster: cluster.clone(),
             container,
             limits,
@@ -122,6 +131,7 @@ impl Log {
             told: Instant::now(),
             why: None,
             failing: None,
+            opened: false,
         };
         let task = tokio::spawn(follower.run());
         Log { events, task }
@@ -144,17 +154,33 @@ struct Unwanted;
 
 type Wanted<T> = Result<T, Unwanted>;
 
-/// What the pod's status says.
-enum Seen {
-    Waiting(String),
-    Running,
-    Ended(End),
-}
-
 /// How a stream ended.
 enum Stream {
+    /// The API server ended it.
     End,
+    /// It was broken off here, since nothing more came.
+    Silent,
+    /// It was never opened: the request has had no answer.
+    Unanswered,
     Failed(ClusterError),
+}
+
+impl Stream {
+    fn failed(self) -> Option<ClusterError> {
+        match self {
+            Stream::End | Stream::Silent | Stream::Unanswered => None,
+            Stream::Failed(error) => Some(error),
+        }
+    }
+
+    /// Whether it is the kubelet that does not answer, or the API server on its behalf.
+    fn lacks_its_node(&self) -> bool {
+        match self {
+            Stream::End | Stream::Silent => false,
+            Stream::Unanswered => true,
+            Stream::Failed(error) => error.code().is_some_and(|code| code >= 500),
+        }
+    }
 }
 
 struct Follower {
@@ -169,6 +195,8 @@ struct Follower {
     told: Instant,
     why: Option<String>,
     failing: Option<Instant>,
+    /// A stream was opened: the account has the right to.
+    opened: bool,
 }
 
 impl Follower {
@@ -193,14 +221,26 @@ impl Follower {
         let mut last: Option<ContainerStateTerminated> = None;
         loop {
             let before = self.log.delivered();
-            let (failed, ended) = match self.look().await? {
-                Err(error) => (Some(error), None),
+            let mut right = "get pods/log";
+            let (stream, ended) = match self.look().await? {
+                Err(error) => {
+                    right = "get pods";
+                    (Stream::Failed(error), None)
+                }
                 Ok(Seen::Waiting(why)) => {
                     self.why = Some(why);
                     self.failing = None;
-                    (None, None)
+                    (Stream::Silent, None)
                 }
                 Ok(Seen::Running) => (self.stream(true).await?, None),
+                Ok(Seen::Doubtful) => {
+                    let stream = self.stream(true).await?;
+                    if stream.lacks_its_node() {
+                        let why = "its node does not answer".to_owned();
+                        return Ok((End::PodEnded(why), Tail::NotSeen));
+                    }
+                    (stream, None)
+                }
                 Ok(Seen::Ended(End::PodGone)) => {
                     // An end that was seen is not forgotten when the pod goes.
                     return Ok((last.map_or(End::PodGone, End::Terminated), Tail::NotSeen));
@@ -213,24 +253,25 @@ impl Follower {
                 }
             };
             let quiet = self.log.delivered() == before;
+            // Once the log was read, a refusal passes: an API server that has just begun knows nobody's rights yet.
+            let to_its_end = matches!(stream, Stream::End);
+            let failed = match stream.failed() {
+                Some(source) if source.code() == Some(403) && !self.opened => {
+                    return Ok((End::Denied { right, source }, Tail::NotSeen));
+                }
+                failed => failed,
+            };
             if let Some(end) = ended {
                 // A container that was never made has no log, and will have none.
                 let answered = failed
                     .as_ref()
                     .is_none_or(|error| matches!(error.code(), Some(400 | 404)));
                 last_reads += u32::from(quiet && answered);
-                let seen = quiet && failed.is_none() && self.log.caught_up();
+                let seen = quiet && to_its_end && self.log.caught_up();
                 if seen || last_reads == LAST_READS || (failed.is_some() && self.overdue()) {
                     let (parts, tail) = self.log.finish();
                     self.give(parts).await?;
-                    return Ok((
-                        end,
-                        if failed.is_some() {
-                            Tail::NotSeen
-                        } else {
-                            tail
-                        },
-                    ));
+                    return Ok((end, if to_its_end { tail } else { Tail::NotSeen }));
                 }
             }
             if let Some(error) = failed {
@@ -270,7 +311,7 @@ impl Follower {
     }
 
     /// Reads the log from where it broke off, until the stream ends, fails, or has been silent for too long.
-    async fn stream(&mut self, follow: bool) -> Wanted<Option<ClusterError>> {
+    async fn stream(&mut self, follow: bool) -> Wanted<Stream> {
         let since = self.log.resume();
         let parameters = LogParams {
             container: Some(self.container.container.clone()),
@@ -295,9 +336,11 @@ impl Follower {
             match read {
                 Ok(Ok(0)) => {
                     self.failing = None;
+                    self.opened = true;
                     break Stream::End;
                 }
                 Ok(Ok(count)) => {
+                    self.opened = true;
                     heard = Instant::now();
                     look = heard + self.limits.look;
                     self.failing = None;
@@ -306,23 +349,28 @@ impl Follower {
                 }
                 Ok(Err(error)) => break Stream::Failed(error.into()),
                 Err(_silent) => {
-                    if matches!(source, Source::Open(_)) {
+                    let open = matches!(source, Source::Open(_));
+                    if open {
                         self.failing = None;
+                        self.opened = true;
                     }
-                    if heard.elapsed() >= self.limits.reopen
-                        || !matches!(self.look().await?, Ok(Seen::Running))
-                    {
-                        break Stream::End;
+                    if heard.elapsed() >= self.limits.reopen {
+                        break if open {
+                            Stream::Silent
+                        } else {
+                            Stream::Unanswered
+                        };
+                    }
+                    // What remains of an ended log is waited for.
+                    if follow && !matches!(self.look().await?, Ok(Seen::Running | Seen::Doubtful)) {
+                        break Stream::Silent;
                     }
                     look = Instant::now() + self.limits.look;
                 }
             }
         };
         self.why = self.log.aside();
-        Ok(match end {
-            Stream::End => None,
-            Stream::Failed(error) => Some(error),
-        })
+        Ok(end)
     }
 
     async fn give(&mut self, parts: Vec<Part>) -> Wanted<()> {
@@ -373,35 +421,4 @@ impl Source {
             Source::Asked(_) => Ok(0),
         }
     }
-}
-
-fn seen(pod: &Pod, container: &str) -> Seen {
-    let status = pod.status.as_ref();
-    let statuses = status.and_then(|s| s.container_statuses.as_ref());
-    let state = statuses
-        .and_then(|all| all.iter().find(|one| one.name == container))
-        .and_then(|one| one.state.as_ref());
-    if let Some(terminated) = state.and_then(|s| s.terminated.clone()) {
-        return Seen::Ended(End::Terminated(terminated));
-    }
-    let phase = status.and_then(|s| s.phase.as_deref()).unwrap_or("Pending");
-    if matches!(phase, "Failed" | "Succeeded") {
-        let words = [
-            status.and_then(|s| s.reason.as_deref()),
-            status.and_then(|s| s.message.as_deref()),
-        ];
-        let words: Vec<&str> = [Some(phase)].into_iter().chain(words).flatten().collect();
-        return Seen::Ended(End::PodEnded(words.join(": ")));
-    }
-    // The node is given up: its kubelet says nothing any more, neither the log nor the container's end.
-    if verdict::is_over(pod) {
-        let why = "its node does not answer".to_owned();
-        return Seen::Ended(End::PodEnded(why));
-    }
-    if state.is_some_and(|s| s.running.is_some()) {
-        return Seen::Running;
-    }
-    let waiting = state.and_then(|s| s.waiting.as_ref());
-    let reason = waiting.and_then(|w| w.reason.as_deref()).unwrap_or(phase);
-    Seen::Waiting(format!("the container has not started yet: {reason}"))
 }

@@ -48,6 +48,19 @@ pub enum RunError {
         #[source]
         source: ClusterError,
     },
+    /// The log may not be read.
+    #[error(
+        "the Job {job} could not be followed: the account lacks the right to {right} in its namespace; deploy/ has what is needed"
+    )]
+    Denied {
+        /// The Job.
+        job: String,
+        /// What is lacking.
+        right: &'static str,
+        /// The API server's answer.
+        #[source]
+        source: ClusterError,
+    },
 }
 
 impl From<LaunchError> for RunError {
@@ -335,6 +348,12 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
         }
     }
 
+    /// Removes the launch, where an error is all that will be returned.
+    async fn give_up(&mut self) {
+        let left = remove(self.launched, AFTER_END, self.stop, &mut self.stopped).await;
+        say_left(left.as_deref());
+    }
+
     async fn conclude(
         mut self,
         end: Option<logs::End>,
@@ -353,8 +372,7 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
                 _ if self.stopped.is_some() => None,
                 _ => {
                     // It is ordered to go all the same, in case the server comes back now.
-                    let left = remove(self.launched, AFTER_END, self.stop, &mut self.stopped).await;
-                    say_left(left.as_deref());
+                    self.give_up().await;
                     return Err(RunError::Unreachable {
                         job: self.launched.full_name(),
                         waited: unreachable,
@@ -362,6 +380,15 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
                     });
                 }
             },
+            Some(logs::End::Denied { .. }) if self.stopped.is_some() => None,
+            Some(logs::End::Denied { right, source }) => {
+                self.give_up().await;
+                return Err(RunError::Denied {
+                    job: self.launched.full_name(),
+                    right,
+                    source,
+                });
+            }
             Some(end) => Some(self.judge(&end, deleted_by).await),
         };
         let left = match left {

@@ -108,10 +108,7 @@ pub fn judge(
     if let Some(terminated) = now.as_ref().or(terminated) {
         return of_container(terminated, being_deleted).unwrap_or_else(|| no_news(pod));
     }
-    if is_disrupted(pod, "DeletionByTaintManager")
-        || reason == "NodeLost"
-        || reason == "NodeShutdown"
-    {
+    if node_is_given_up(pod) || reason == "NodeLost" || reason == "NodeShutdown" {
         return no_news(pod);
     }
     if pod.metadata.deletion_timestamp.is_some() {
@@ -166,7 +163,12 @@ pub fn is_over(pod: &Pod) -> bool {
         .and_then(|status| status.phase.as_deref());
     state_of(pod).is_some_and(|state| state.terminated.is_some())
         || matches!(phase, Some("Failed" | "Succeeded"))
-        || is_disrupted(pod, "DeletionByTaintManager")
+        || node_is_given_up(pod)
+}
+
+/// Whether the cluster has given up the pod's node, and the pod with it. The node may be alive all the same.
+pub fn node_is_given_up(pod: &Pod) -> bool {
+    is_disrupted(pod, "DeletionByTaintManager") || is_disrupted(pod, "DeletionByPodGC")
 }
 
 /// The status of presync's container.
@@ -295,14 +297,13 @@ mod tests {
             judge(Some(&late), None, None, DeletedBy::Others),
             End::DeadlineExceeded
         );
-        let lost = pod(&json!({ "phase": "Running", "conditions": [
-            { "type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager" }] }));
-        assert_eq!(
-            judge(Some(&running), Some(&lost), None, DeletedBy::Others),
-            End::NoNews {
-                node: "n1".to_owned()
-            }
-        );
+        for reason in ["DeletionByTaintManager", "DeletionByPodGC"] {
+            let lost = pod(&json!({ "phase": "Running", "conditions": [
+                { "type": "DisruptionTarget", "status": "True", "reason": reason }] }));
+            let end = judge(Some(&running), Some(&lost), None, DeletedBy::Others);
+            let node = "n1".to_owned();
+            assert_eq!(end, End::NoNews { node });
+        }
     }
 
     #[test]

@@ -9,8 +9,9 @@ use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, Propagation
 use tokio::time::Instant;
 
 use super::job::{BUILD, Launch, MANAGED_BY, Place, RUN, TARGET, TARGET_HASH};
-use super::start::{self, Hindrance, Started};
+use super::start::{self, Hindrance, Started, Wait};
 use super::{Cluster, ClusterError, verdict};
+use crate::report;
 
 /// The pause between two looks at what is waited for.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -358,11 +359,10 @@ impl Launched {
         all
     }
 
-    /// Waits until presync's container runs, or has run, for at most `patience`. An API server that does not answer is waited
-    /// for as well.
+    /// Waits until presync's container runs, or has run, for at most `patience`; while the Job is suspended, as long once more. An
+    /// API server that does not answer is waited for as well.
     pub async fn start(&self, patience: Duration) -> Result<Pod, LaunchError> {
-        let began = Instant::now();
-        let give_up = began + patience;
+        let mut wait = Wait::begin(Instant::now());
         loop {
             match self.look().await {
                 Ok(Look::Gone) => {
@@ -373,18 +373,23 @@ impl Launched {
                 }
                 Ok(Look::Started(pod)) => return Ok(*pod),
                 Ok(Look::Hindered(hindrance, hopeless)) => {
-                    if hopeless || Instant::now() >= give_up {
+                    if wait.see(&hindrance, Instant::now()) {
+                        let name = self.full_name();
+                        report::note(format_args!("{name} waits: {hindrance}"));
+                    }
+                    let waited = wait.lasts(Instant::now());
+                    if hopeless || waited >= patience {
                         return Err(LaunchError::NeverStarted {
                             namespace: self.namespace.clone(),
                             name: self.name.clone(),
-                            waited: began.elapsed(),
+                            waited,
                             hindrance,
                         });
                     }
                 }
                 Err(source) => {
                     let denied = matches!(source.code(), Some(401 | 403));
-                    if denied || Instant::now() >= give_up {
+                    if denied || wait.lasts(Instant::now()) >= patience {
                         return Err(failed(
                             "looking at the Job",
                             &self.namespace,
@@ -443,7 +448,7 @@ impl Launched {
             let what_is_left = match self.step_of_removal(&mut ordered).await {
                 Ok(None) => return Ok(()),
                 Ok(Some(left)) => left,
-                Err(error) => format!(": {}", crate::report::one_line(&error)),
+                Err(error) => format!(": {}", report::one_line(&error)),
             };
             if Instant::now() >= give_up {
                 return Err(Left(format!("the Job {}{what_is_left}", self.full_name())));

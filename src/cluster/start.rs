@@ -1,9 +1,11 @@
 //! Why a launch has not started yet, in the cluster's own words: judged from the Job, its pod and their events.
 
 use std::fmt;
+use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
+use tokio::time::Instant;
 
 use super::verdict;
 
@@ -77,6 +79,42 @@ impl fmt::Display for Hindrance {
             }
             Hindrance::Pending { events } => write!(f, "its pod is pending: {}", said(events)),
         }
+    }
+}
+
+/// How long a start is waited for. The time in which the Job is suspended counts by itself, and that behind it anew: whatever
+/// holds the Job back may do so for as long as a pod takes to start.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    since: Instant,
+    suspended: bool,
+}
+
+impl Wait {
+    /// Begins to wait.
+    pub fn begin(now: Instant) -> Wait {
+        Wait {
+            since: now,
+            suspended: false,
+        }
+    }
+
+    /// Takes what stands in the way now. Tells whether the Job has just been found suspended.
+    pub fn see(&mut self, hindrance: &Hindrance, now: Instant) -> bool {
+        let suspended = *hindrance == Hindrance::Suspended;
+        if suspended == self.suspended {
+            return false;
+        }
+        *self = Wait {
+            since: now,
+            suspended,
+        };
+        suspended
+    }
+
+    /// For how long what stands in the way is waited for.
+    pub fn lasts(&self, now: Instant) -> Duration {
+        now.duration_since(self.since)
     }
 }
 
@@ -230,6 +268,21 @@ mod tests {
             text(judge(&suspended, None, &[])),
             "not yet: the Job is suspended: something in the cluster holds it back"
         );
+    }
+
+    #[test]
+    fn the_time_in_which_a_job_is_suspended_counts_by_itself() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let no_pod = Hindrance::NoPod { events: Vec::new() };
+        let mut wait = Wait::begin(at(0));
+        assert!(!wait.see(&no_pod, at(5)));
+        assert_eq!(wait.lasts(at(5)), Duration::from_secs(5));
+        assert!(wait.see(&Hindrance::Suspended, at(6)));
+        assert!(!wait.see(&Hindrance::Suspended, at(96)));
+        assert_eq!(wait.lasts(at(96)), Duration::from_secs(90));
+        assert!(!wait.see(&no_pod, at(100)));
+        assert_eq!(wait.lasts(at(103)), Duration::from_secs(3));
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub(super) struct Kubernetes {
     pub(super) deadline: Option<Seconds>,
     pub(super) start_deadline: Option<Seconds>,
     pub(super) unreachable: Option<Seconds>,
-    pub(super) keep: Option<Seconds>,
+    pub(super) keep: Option<Keep>,
     #[serde(default)]
     pub(super) pod_template: Map<String, Value>,
 }
@@ -147,6 +147,20 @@ impl<'de> Deserialize<'de> for Seconds {
             seconds @ 1..=604_800 => Ok(Seconds(seconds)),
             other => Err(D::Error::custom(format!(
                 "{other} must be a number of seconds from 1 to 604800"
+            ))),
+        }
+    }
+}
+
+/// The same, from ten minutes on: the cluster must not remove what a job still judges.
+pub(super) struct Keep(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Keep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u64::deserialize(deserializer)? {
+            seconds @ 600..=604_800 => Ok(Keep(seconds)),
+            other => Err(D::Error::custom(format!(
+                "keep must be a number of seconds from 600 to 604800, not {other}: the end of a Job is read before the cluster removes it"
             ))),
         }
     }

@@ -63,7 +63,7 @@ impl From<file::Kubernetes> for Box<KubernetesSettings> {
             deadline: seconds(raw.deadline, 1800),
             start_deadline: seconds(raw.start_deadline, 120),
             unreachable: seconds(raw.unreachable, 300),
-            keep: seconds(raw.keep, 4 * 3600),
+            keep: Duration::from_secs(raw.keep.map_or(4 * 3600, |keep| keep.0)),
             pod_template: raw.pod_template,
         })
     }

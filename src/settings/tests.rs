@@ -319,6 +319,13 @@ fn faults_name_file_line_and_column() {
             "4:9: runner: runner takes one of the keys",
         ),
         (
+            SOUND.replace(
+                "local",
+                "{kubernetes: {namespace: n, image: i, service_account: a, secret: s, keep: 599}}",
+            ),
+            "4:22: runner.kubernetes: keep must be a number of seconds from 600 to 604800, not 599",
+        ),
+        (
             format!("{SOUND}layout:\n  config: x\n"),
             "6:11: layout.config: the template \"x\" of layout.config lacks {stage}",
         ),

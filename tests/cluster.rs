@@ -6,10 +6,14 @@ mod admission;
 mod applications;
 #[path = "cluster/hook.rs"]
 mod hook;
-#[path = "cluster/launches.rs"]
+#[path = "support/launches.rs"]
 mod launches;
+#[path = "cluster/launching.rs"]
+mod launching;
 #[path = "cluster/logs.rs"]
 mod logs;
+#[path = "support/pod_log.rs"]
+mod pod_log;
 #[path = "cluster/rights.rs"]
 mod rights;
 #[path = "support/testbed.rs"]

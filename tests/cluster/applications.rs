@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use stagewright::cluster::Cluster;
 use stagewright::cluster::applications::list;
 
-use crate::testbed::{Testbed, until};
+use crate::testbed::{Testbed, until_within};
 use crate::tools;
 
 const NAMESPACE: &str = "many-applications";
@@ -119,7 +120,7 @@ fn thousands_of_applications_are_listed_as_the_jobs_account_in_the_memory_of_a_p
             ],
             "",
         );
-        until("the end of the namespace", || {
+        until_within(Duration::from_secs(900), "the end of the namespace", || {
             let left = admin.ask(&["get", "namespace", NAMESPACE], &Value::Null);
             (!left.status.success()).then_some(())
         });

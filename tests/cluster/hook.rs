@@ -10,7 +10,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::testbed::{IMAGE, NAMESPACE, Testbed, User, commit, commit_without, git, run, until};
+use crate::testbed::{IMAGE, NAMESPACE, Testbed, User, change, commit, git, run, until};
 
 const KEY: &str = "argocd/HookDeploy/prd/terraform.tfstate";
 const STAGE: &str = "hook-prd";
@@ -297,4 +297,13 @@ fn a_sync_applies_the_root_first_and_a_root_that_fails_stops_it() {
     );
     assert_eq!(stage.release(), "2");
     stage.remove();
+}
+
+/// Makes a commit without this file, whether it was there or not.
+fn commit_without(testbed: &Testbed, name: &str, path: &str) {
+    change(testbed, name, |work| {
+        if work.join(path).exists() {
+            std::fs::remove_file(work.join(path)).unwrap();
+        }
+    });
 }

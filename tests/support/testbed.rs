@@ -83,6 +83,11 @@ impl Testbed {
         }
     }
 
+    /// The folder of its state.
+    pub fn state(&self) -> &Path {
+        self.kubeconfig.parent().unwrap()
+    }
+
     fn load_image(&self) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
@@ -96,7 +101,7 @@ impl Testbed {
             Command::new("tests/testbed/load-image")
                 .arg(IMAGE)
                 .arg(&root)
-                .env("STAGEWRIGHT_TESTBED", self.kubeconfig.parent().unwrap()),
+                .env("STAGEWRIGHT_TESTBED", self.state()),
             "",
         );
     }
@@ -206,8 +211,13 @@ fn output(command: &mut Command, input: &str) -> Output {
 }
 
 /// Asks until there is an answer; the bound only ends a test that would hang.
-pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let give_up = Instant::now() + Duration::from_secs(180);
+pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
+    until_within(Duration::from_secs(180), what, ask)
+}
+
+/// The same with another bound.
+pub fn until_within<T>(bound: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let give_up = Instant::now() + bound;
     loop {
         if let Some(answer) = ask() {
             return answer;
@@ -230,17 +240,8 @@ pub fn commit(testbed: &Testbed, name: &str, files: &[(&str, &str)]) -> String {
     })
 }
 
-/// Makes a commit without this file, whether it was there or not.
-pub fn commit_without(testbed: &Testbed, name: &str, path: &str) {
-    change(testbed, name, |work| {
-        if work.join(path).exists() {
-            std::fs::remove_file(work.join(path)).unwrap();
-        }
-    });
-}
-
 /// Commits what `make` makes of the files. Others may push to the same repository meanwhile.
-fn change(testbed: &Testbed, name: &str, make: impl Fn(&Path)) -> String {
+pub fn change(testbed: &Testbed, name: &str, make: impl Fn(&Path)) -> String {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bare = testbed.git.join(format!("{name}.git"));

@@ -5,98 +5,17 @@
     reason = "a panic is how a test fails"
 )]
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use stagewright::sandbox::{Reset, Sandbox};
 
-use crate::testbed::{IMAGE, NAMESPACE, Testbed, User, commit, run, until};
+use crate::launches::{Launches, Plan, SECRET, finish, make_secret, own};
+use crate::testbed::{NAMESPACE, until};
 use crate::tools;
 
-const SECRET: &str = "argocd-plan-credentials";
-/// The namespace that Terraform is told for the stages of the test's own repository.
-const STAGE_NAMESPACE: &str = "launch-test";
-
-/// How a plan ended.
-struct Plan {
-    code: Option<i32>,
-    log: String,
-    said: String,
-}
-
-/// The estate of the sandbox, served to pods.
-struct Launches {
-    testbed: &'static Testbed,
-    jobs: User,
-    admin: User,
-    folder: PathBuf,
-    _alone: MutexGuard<'static, ()>,
-}
-
 impl Launches {
-    /// One test at a time: they look for what is left in one namespace. `None` where there is no testbed.
-    fn new() -> Option<Launches> {
-        static ALONE: Mutex<()> = Mutex::new(());
-        static READY: OnceLock<PathBuf> = OnceLock::new();
-        let testbed = Testbed::find()?;
-        let alone = ALONE
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let folder = READY.get_or_init(|| serve(testbed)).clone();
-        Some(Launches {
-            testbed,
-            jobs: testbed.account("stagewright"),
-            admin: testbed.admin(),
-            folder,
-            _alone: alone,
-        })
-    }
-
-    /// Settings with these keys more below `runner.kubernetes`.
-    fn settings(&self, more: &Value) -> PathBuf {
-        let mut kubernetes = json!({
-            "context": "testbed",
-            "namespace": NAMESPACE,
-            "image": IMAGE,
-            "service_account": "tf-plan",
-            "secret": SECRET,
-            "start_deadline": 60,
-        });
-        let kubernetes_map = kubernetes.as_object_mut().unwrap();
-        kubernetes_map.extend(more.as_object().unwrap().clone());
-        let settings = json!({
-            "forge": { "git": { "root": self.testbed.git_url, "known_as": "https://github.com/example" } },
-            "registry": { "repo": "ArgoCDDeploy" },
-            "state": { "repo": "TerraformState" },
-            "runner": { "kubernetes": kubernetes },
-        });
-        let file = tempfile::Builder::new()
-            .suffix(".yaml")
-            .tempfile_in(&self.folder)
-            .unwrap();
-        std::fs::write(file.path(), settings.to_string()).unwrap();
-        file.keep().unwrap().1
-    }
-
-    fn command(&self, more: &Value, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stagewright-plan"));
-        command
-            .args(arguments)
-            .arg("--settings")
-            .arg(self.settings(more))
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", &self.folder)
-            .env("KUBECONFIG", self.jobs.kubeconfig())
-            .current_dir(&self.folder);
-        command
-    }
-
     fn plan(&self, more: &Value, arguments: &[&str]) -> Plan {
         let output = self.command(more, arguments).output().unwrap();
         let plan = Plan {
@@ -119,140 +38,13 @@ impl Launches {
         self.plan(more, &own(stage))
     }
 
-    /// Starts one, and waits until its log shows that Terraform runs.
-    fn start(&self, more: &Value, stage: &str) -> Child {
-        let child = self
-            .command(more, &own(stage))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        until("a running pod", || {
-            let pods = self.admin.read(&[
-                "pods",
-                "--namespace",
-                NAMESPACE,
-                "--selector",
-                "app.kubernetes.io/name=tf-plan",
-            ]);
-            let phase = pods["items"][0]["status"]["phase"].clone();
-            (phase == "Running").then_some(())
-        });
-        child
-    }
-
-    /// Jobs and pods of ours.
-    fn left(&self) -> Vec<String> {
-        let list = self.admin.read(&[
-            "jobs,pods",
-            "--namespace",
-            NAMESPACE,
-            "--selector",
-            "app.kubernetes.io/managed-by=stagewright",
-        ]);
-        let items = list["items"].as_array().unwrap();
-        let name = |item: &Value| format!("{} {}", item["kind"], item["metadata"]["name"]);
-        items.iter().map(name).collect()
-    }
-
     fn kubectl(&self, arguments: &[&str]) {
         self.admin.done(arguments, "");
     }
 }
 
-fn own(stage: &str) -> [&str; 6] {
-    [
-        "--repo",
-        "LaunchDeploy",
-        "--stage",
-        stage,
-        "--namespace",
-        STAGE_NAMESPACE,
-    ]
-}
-
-fn finish(child: Child) -> Plan {
-    let output = child.wait_with_output().unwrap();
-    Plan {
-        code: output.status.code(),
-        log: String::from_utf8_lossy(&output.stdout).into_owned(),
-        said: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
 fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(child.id().cast_signed()).unwrap(), signal).unwrap();
-}
-
-/// Puts the repositories of the sandbox where the testbed serves them, makes the Secret, and one repository more.
-fn serve(testbed: &Testbed) -> PathBuf {
-    let folder = tempfile::tempdir().unwrap().keep();
-    let sandbox = folder.join("sandbox");
-    Sandbox::open(&sandbox, Reset::Fresh).unwrap();
-    for name in ["ArgoCDDeploy", "PlatformDeploy", "FieldnotesDeploy"] {
-        let there = testbed.git.join(format!("{name}.git"));
-        if !there.exists() {
-            let bare = sandbox.join("git").join(format!("{name}.git"));
-            run(Command::new("cp").arg("-r").arg(bare).arg(there), "");
-        }
-    }
-    // The state repository is shared with other tests.
-    let states = sandbox.join("git/TerraformState.git");
-    let git = |arguments: &[&str]| {
-        run(
-            Command::new("git")
-                .arg("--git-dir")
-                .arg(&states)
-                .args(arguments),
-            "",
-        )
-    };
-    let names = git(&["ls-tree", "-r", "--name-only", "main"]);
-    let files: Vec<(String, String)> = names
-        .lines()
-        .map(|name| (name.to_owned(), git(&["show", &format!("main:{name}")])))
-        .collect();
-    let files: Vec<(&str, &str)> = files
-        .iter()
-        .map(|(n, c)| (n.as_str(), c.as_str()))
-        .collect();
-    commit(testbed, "TerraformState", &files);
-
-    let variables = "variable \"stage\" {}\nvariable \"namespace\" {}\n";
-    // A plan runs no provisioner: what takes its time is a great number of resources.
-    let mut root = variables.to_owned();
-    write!(
-        root,
-        "resource \"terraform_data\" \"fails\" {{\n  lifecycle {{\n    precondition {{\n      condition     = var.stage != \"fails\"\n      \
-         error_message = \"the app says no\"\n    }}\n  }}\n}}\n\
-         locals {{\n  size = var.stage == \"slow\" ? 80 : var.stage == \"huge\" ? 300 : var.stage == \"long\" ? 5 : 0\n}}\n\
-         resource \"terraform_data\" \"many\" {{\n  for_each = toset(flatten([for a in range(local.size) : [for b in range(100) : \"${{a}}-${{b}}\"]]))\n  input    = each.key\n}}\n"
-    )
-    .unwrap();
-    let files: Vec<(String, String)> = ["quick", "slow", "huge", "long", "fails"]
-        .iter()
-        .map(|stage| (format!("config/{stage}/values.yaml"), "a: 1\n".to_owned()))
-        .chain([("terraform/main.tf".to_owned(), root)])
-        .collect();
-    let files: Vec<(&str, &str)> = files
-        .iter()
-        .map(|(n, c)| (n.as_str(), c.as_str()))
-        .collect();
-    commit(testbed, "LaunchDeploy", &files);
-
-    make_secret(&testbed.admin(), &folder);
-    folder
-}
-
-/// The Secret of a plan, with the key of the sandbox's sealed state.
-fn make_secret(admin: &User, folder: &Path) {
-    let key = std::fs::read_to_string(folder.join("sandbox/credentials/sandbox.agekey")).unwrap();
-    let secret = json!({
-        "apiVersion": "v1", "kind": "Secret",
-        "metadata": { "name": SECRET, "namespace": NAMESPACE },
-        "stringData": { "SOPS_AGE_KEY": key },
-    });
-    admin.done(&["apply", "--filename=-"], &secret.to_string());
 }
 
 #[test]
@@ -378,6 +170,142 @@ fn a_launch_that_cannot_start_is_told_in_the_words_of_the_cluster_and_leaves_not
         "{}",
         no_secret.said
     );
+}
+
+#[test]
+fn a_plan_whose_log_is_rotated_is_shown_whole_or_ends_with_the_code_of_an_incomplete_log() {
+    if !tools::is_on("STAGEWRIGHT_FULL") {
+        return;
+    }
+    let Some(launches) = Launches::new() else {
+        return;
+    };
+    let plan = launches.own(&json!({}), "huge");
+    let shown = plan.log.matches(" will be created\n").count();
+    let said = &plan.said;
+    match plan.code {
+        Some(0) => assert_eq!(shown, 30_001, "{said}"),
+        Some(8) => assert!(said.contains("arrived of the"), "{said}"),
+        other => panic!("{other:?}: {said}"),
+    }
+}
+
+/// Launches outside of what `deploy/` watches over, as the administrator.
+#[test]
+fn a_missing_service_account_is_told_in_the_words_of_the_cluster() {
+    let Some(launches) = Launches::new() else {
+        return;
+    };
+    let namespace = "no-account";
+    let admin = &launches.admin;
+    let made =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+    admin.done(&["apply", "--filename=-"], &made.to_string());
+    let more = json!({ "namespace": namespace, "service_account": "nobody", "start_deadline": 8 });
+    let child = launches
+        .command(&more, &own("quick"))
+        .env("KUBECONFIG", admin.kubeconfig())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let plan = finish(child);
+    let left = admin.read(&["jobs,pods", "--namespace", namespace]);
+    admin.done(&["delete", "namespace", namespace, "--wait=false"], "");
+    assert_eq!(plan.code, Some(7), "{}\n{}", plan.log, plan.said);
+    let words = "serviceaccount \"nobody\" not found";
+    assert!(plan.said.contains(words), "{}", plan.said);
+    assert_eq!(left["items"], json!([]), "{}", plan.said);
+}
+
+#[test]
+fn a_job_that_the_cluster_suspends_is_told_so_and_runs_when_it_is_resumed() {
+    let Some(launches) = Launches::new() else {
+        return;
+    };
+    let admin = &launches.admin;
+    let policy = suspending("tf-plan-suspended");
+    admin.done(&["apply", "--filename=-"], &policy.to_string());
+    until("the policy that suspends", || {
+        let job = json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": { "name": "tf-plan-suspended", "namespace": "default" },
+            "spec": { "template": { "spec": {
+                "restartPolicy": "Never",
+                "containers": [{ "name": "a", "image": "a" }],
+            } } },
+        });
+        let arguments = [
+            "create",
+            "--dry-run=server",
+            "--output=json",
+            "--filename=-",
+        ];
+        let made: Value = serde_json::from_str(&admin.done(&arguments, &job.to_string())).unwrap();
+        (made["spec"]["suspend"] == true).then_some(())
+    });
+    let mut arguments = own("quick");
+    arguments[5] = "suspended";
+    let never = launches.plan(&json!({ "start_deadline": 3 }), &arguments);
+
+    let child = launches
+        .command(&json!({}), &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let job = ["job", "tf-plan-suspended", "--namespace", NAMESPACE];
+    until("the suspended Job", || {
+        let conditions = admin.ask(
+            &[&["get", "--output=json"], &job[..]].concat(),
+            &Value::Null,
+        );
+        let job: Value = serde_json::from_slice(&conditions.stdout).ok()?;
+        (job["status"]["conditions"][0]["type"] == "Suspended").then_some(())
+    });
+    let resume = [
+        &["patch"],
+        &job[..],
+        &["--patch", "{\"spec\":{\"suspend\":false}}"],
+    ]
+    .concat();
+    admin.done(&resume, "");
+    let resumed = finish(child);
+    admin.done(&["delete", "--filename=-"], &policy.to_string());
+
+    assert_eq!(never.code, Some(7), "{}\n{}", never.log, never.said);
+    let words = "the Job is suspended: something in the cluster holds it back";
+    assert!(never.said.contains(words), "{}", never.said);
+    assert_eq!(resumed.code, Some(0), "{}\n{}", resumed.log, resumed.said);
+    assert!(resumed.said.contains(words), "{}", resumed.said);
+    assert_eq!(launches.left(), Vec::<String>::new());
+}
+
+/// Makes every new Job of this name a suspended one, as a queue of the cluster does.
+fn suspending(job: &str) -> Value {
+    let api = "admissionregistration.k8s.io/v1beta1";
+    let policy = json!({
+        "apiVersion": api, "kind": "MutatingAdmissionPolicy",
+        "metadata": { "name": "suspends" },
+        "spec": {
+            "matchConstraints": { "resourceRules": [
+                { "apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"] },
+            ] },
+            "matchConditions": [{ "name": "name", "expression": format!("object.metadata.name == '{job}'") }],
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "mutations": [{
+                "patchType": "ApplyConfiguration",
+                "applyConfiguration": { "expression": "Object{spec: Object.spec{suspend: true}}" },
+            }],
+        },
+    });
+    let binding = json!({
+        "apiVersion": api, "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": { "name": "suspends" },
+        "spec": { "policyName": "suspends" },
+    });
+    json!({ "apiVersion": "v1", "kind": "List", "items": [policy, binding] })
 }
 
 #[test]

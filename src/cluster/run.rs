@@ -130,6 +130,7 @@ pub async fn run(
             return Err(error.into());
         }
     };
+    let image = verdict::image_of(&pod);
     let container = Container {
         namespace: place.namespace.to_string(),
         pod: pod.metadata.name.unwrap_or_default(),
@@ -149,6 +150,7 @@ pub async fn run(
         stopped: None,
         waiting: Vec::new(),
         gaps: 0,
+        image,
         not_shown: false,
     }
     .until_its_end(log, patience.unreachable)
@@ -228,6 +230,8 @@ struct Following<'a, F> {
     /// What the reader had no room for yet.
     waiting: Vec<u8>,
     gaps: u64,
+    /// The image that runs, by its digest.
+    image: Option<String>,
     not_shown: bool,
 }
 
@@ -415,7 +419,7 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
             waiting: self.waiting,
             complaints: String::new(),
             gaps: self.gaps,
-            image: None,
+            image: self.image,
         })
     }
 }

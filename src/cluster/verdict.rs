@@ -154,6 +154,12 @@ pub fn state_of(pod: &Pod) -> Option<ContainerState> {
     container_of(pod)?.state.clone()
 }
 
+/// The image of presync's container by its digest, once the node has it.
+pub fn image_of(pod: &Pod) -> Option<String> {
+    let image = container_of(pod)?.image_id.clone();
+    (!image.is_empty()).then_some(image)
+}
+
 /// Whether presync's container runs no more, as far as the cluster can know: it has ended, the pod has without it, or the
 /// pod's node is given up.
 pub fn is_over(pod: &Pod) -> bool {

@@ -22,6 +22,8 @@ pub struct Instance {
     pub address: String,
     /// `aws_s3_bucket`, …
     pub kind: String,
+    /// `aws_s3_bucket.logs`: the resource as its own module calls it.
+    pub resource: String,
     /// As the state names it: `provider["registry.terraform.io/hashicorp/aws"].alias`, behind a `module.m.` where it is
     /// configured in there.
     pub provider: String,
@@ -101,6 +103,7 @@ impl Inventory {
                 self.instances.push(Instance {
                     address,
                     kind: resource.kind.clone(),
+                    resource: format!("{}.{}", resource.kind, resource.name),
                     provider: resource.provider.clone(),
                     current: None,
                     deposed: Vec::new(),

@@ -10,7 +10,7 @@ use crate::presync::prepare::Prepared;
 use crate::preview::{ConfigFolder, Data, Note, StateFolder, Told, Written};
 use crate::state_backend::store::around::Around;
 use crate::terraform::data_bearing;
-use crate::terraform::reduction::Notes;
+use crate::terraform::reduction::{self, Notes};
 
 use super::look::{Look, Planned};
 
@@ -96,6 +96,10 @@ impl Look<'_> {
         }
         data.dedup();
         let notes = self.notes();
+        let in_state = planned.inventory.instances().iter();
+        let in_state: BTreeSet<&str> = in_state.map(|i| i.resource.as_str()).collect();
+        // A resource that was never made has nothing to lose.
+        let stands = |note: &&reduction::Note| in_state.contains(note.address.as_str());
         let mut lifted = Vec::new();
         for change in destroyed() {
             if let Some(pattern) = self.environment.protect.over(&change.address) {
@@ -106,14 +110,15 @@ impl Look<'_> {
                 });
             }
         }
+        let told = |note: &reduction::Note, what: &str| Note {
+            address: note.address.clone(),
+            what: what.to_owned(),
+            place: Some(note.place.clone()),
+        };
         for (notes, what) in [
             (
                 &notes.prevent_destroy,
                 "its prevent_destroy no longer binds",
-            ),
-            (
-                &notes.forgotten,
-                "a removed block with destroy = false: forgotten and not destroyed",
             ),
             (
                 &notes.not_destroyed,
@@ -124,17 +129,13 @@ impl Look<'_> {
                 "skip_destroy: the provider leaves the object where it is",
             ),
         ] {
-            lifted.extend(notes.iter().map(|note| Note {
-                address: note.address.clone(),
-                what: what.to_owned(),
-                place: Some(note.place.clone()),
-            }));
+            lifted.extend(notes.iter().filter(stands).map(|note| told(note, what)));
         }
-        let provisioners = notes.destroy_provisioners.iter().map(|note| Note {
-            address: note.address.clone(),
-            what: "its destroy-time provisioner does not run".to_owned(),
-            place: Some(note.place.clone()),
-        });
+        let removed = "a removed block with destroy = false: forgotten and not destroyed";
+        lifted.extend(notes.forgotten.iter().map(|note| told(note, removed)));
+        let provisioners = notes.destroy_provisioners.iter().filter(stands);
+        let provisioners =
+            provisioners.map(|note| told(note, "its destroy-time provisioner does not run"));
         let mut warnings = Vec::new();
         let in_state = planned.inventory.instances().iter();
         let in_state = in_state.map(|instance| instance.provider.as_str());

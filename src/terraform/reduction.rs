@@ -80,6 +80,10 @@ impl Reduction {
         let (mut notes, mut providers) = (Notes::default(), Providers::default());
         for file in &read {
             notes.add_root(&file.source, &file.lines, flavour);
+        }
+        // What an override file says of a provider replaces what the others say, whatever its name.
+        let (overrides, others): (Vec<_>, Vec<_>) = read.iter().partition(|f| f.is_override());
+        for file in others.into_iter().chain(overrides) {
             providers.add(&file.source);
         }
         if let Some(lock) = lock {

@@ -69,6 +69,12 @@ impl<'a> File<'a> {
         }
     }
 
+    /// Whether its declarations are merged into those of the other files.
+    pub fn is_override(&self) -> bool {
+        let base = self.name.rsplit_once('.').map_or("", |(base, _)| base);
+        base == "override" || base.ends_with("_override")
+    }
+
     /// The file without `dropped`, which are in order and do not overlap. Of what is dropped the ends of lines stay, so that
     /// Terraform's messages name the lines of the repository; all else is as it was.
     pub fn without(&self, dropped: &[Range<usize>]) -> String {

@@ -169,6 +169,43 @@ fn what_cannot_be_read_is_refused_with_file_and_line() {
 }
 
 #[test]
+fn odd_and_unfinished_text_is_an_error_or_left_to_terraform() {
+    for text in [
+        "locals {\n  a =",
+        "a =",
+        "a",
+        "a \"",
+        "a \"b\"",
+        "a {",
+        "<<",
+        "<<E",
+        "<<E\n",
+        "$",
+        "\"$",
+        "\"$${",
+        "a = \"\\",
+        "/",
+        "/*/",
+        "~}",
+        "\u{feff}",
+        "\u{feff}\u{feff}",
+        "locals { { = 1 } }",
+        "locals {\n  a = { = 1, , b }\n}",
+        "provider {}",
+        "resource \"a\" {}\n",
+        "data {}\nmodule {}\nvariable {}\n",
+    ] {
+        let reduced = reduce_as(&[("main.tf", text)], Flavour::Terraform, None);
+        if let Err(error) = reduced {
+            assert!(
+                error.to_string().contains("app/terraform/main.tf:"),
+                "{text}: {error}"
+            );
+        }
+    }
+}
+
+#[test]
 fn what_is_not_utf_8_is_refused_with_its_line() {
     assert!(bytes_refused(b"# caf\xe9\n").contains("t/main.tf:1 (is not UTF-8)"));
     assert!(bytes_refused(b"a {\n}\n# caf\xe9\n").contains("t/main.tf:3 (is not UTF-8)"));

@@ -239,6 +239,28 @@ fn an_override_goes_with_what_it_overrides_and_its_references_count() {
 }
 
 #[test]
+fn a_backend_stays_as_it_stands_in_any_file() {
+    let files = [
+        ("main.tf", "terraform {\n  backend \"x\" {}\n}\n"),
+        ("override.tf", "terraform {\n  cloud {}\n}\n"),
+        (
+            "a_override.tf",
+            "terraform {\n  backend \"http\" {}\n}\nresource \"a\" \"b\" {}\n",
+        ),
+    ];
+    let reduction = reduce(&files);
+    let texts: Vec<&str> = reduction.files().iter().map(ReducedFile::text).collect();
+    assert_eq!(
+        texts,
+        [
+            "terraform {\n  backend \"http\" {}\n}\n\n",
+            "terraform {\n  backend \"x\" {}\n}\n",
+            "terraform {\n  cloud {}\n}\n"
+        ]
+    );
+}
+
+#[test]
 fn opentofu_reduces_its_own_file_instead_of_terraforms_and_keeps_the_encryption() {
     let tofu = "terraform {\n  encryption {\n    key_provider \"pbkdf2\" \"k\" {\n      passphrase = var.passphrase\n    }\n  }\n}\nprovider \"a\" {\n  alias    = \"by\"\n  for_each = local.regions\n}\nlocals {\n  regions = toset(var.regions)\n}\n";
     let files = [("main.tf", "provider \"b\" {}\n"), ("main.tofu", tofu)];

@@ -259,3 +259,27 @@ fn a_provider_that_neither_the_lock_file_nor_a_constraint_pins_is_named() {
         ]
     );
 }
+
+#[test]
+fn an_override_files_source_of_a_provider_counts_whatever_its_name() {
+    let required = |source| {
+        format!(
+            "terraform {{\n  required_providers {{\n    p = {{ source = \"{source}\" }}\n  }}\n}}\n"
+        )
+    };
+    let main = format!(
+        "{}provider \"p\" {{\n  alias = \"a\"\n}}\n",
+        required("one/p")
+    );
+    let files = [
+        ("main.tf", main.as_str()),
+        ("a_override.tf", &required("two/p")),
+    ];
+    let reduction = reduce(&files);
+    let check = |source| {
+        let address = format!("provider[\"registry.terraform.io/{source}/p\"].a");
+        reduction.check_providers([address]).is_ok()
+    };
+    assert!(check("two"));
+    assert!(!check("one"));
+}

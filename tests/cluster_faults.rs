@@ -14,7 +14,7 @@ use std::process::Command;
 
 use launches::{Launches, finish};
 use pod_log::{cluster, read, runtime, start};
-use serde_json::json;
+use serde_json::{Value, json};
 use stagewright::cluster::logs::End;
 use testbed::{Testbed, run, until};
 
@@ -79,25 +79,53 @@ fn a_plan_is_followed_to_its_end_through_a_restart_of_the_api_server() {
     });
 }
 
-#[test]
-fn a_node_that_falls_silent_ends_the_job_with_its_own_sentence_and_leaves_nothing_when_it_is_back()
-{
-    let Some(launches) = wanted() else { return };
-    let child = launches.start(&json!({}), "huge");
+/// Stops the kubelet under a plan with these settings, and starts it again when the plan has ended.
+fn without_its_node(launches: &Launches, settings: &Value, meanwhile: impl Fn()) {
+    let admin = &launches.admin;
+    let child = launches.start(settings, "huge");
     program(launches.testbed, "stop", "kubelet");
+    meanwhile();
     let plan = finish(child);
     program(launches.testbed, "start", "kubelet");
     until("the end of what was launched", || {
         launches.left().is_empty().then_some(())
     });
+    let lost = "node.kubernetes.io/unreachable:NoExecute-";
+    admin.ask(&["taint", "node", "testbed", lost], &Value::Null);
     until("the node", || {
-        let node = launches.admin.read(&["node", "testbed"]);
-        let conditions = node["status"]["conditions"].as_array().unwrap();
-        let ready = conditions.iter().find(|one| one["type"] == "Ready");
-        (ready.unwrap()["status"] == "True" && node["spec"]["taints"].is_null()).then_some(())
+        let node = admin.read(&["node", "testbed"]);
+        (is_ready(&node) && node["spec"]["taints"].is_null()).then_some(())
     });
     assert_eq!(plan.code, Some(4), "{}\n{}", plan.log, plan.said);
     let words = "its node testbed does not answer, and it may still be running there";
     assert!(plan.said.contains(words), "{}", plan.said);
-    assert!(plan.said.contains("left running: "), "{}", plan.said);
+    assert!(plan.said.contains("tf-plan-launch-test"), "{}", plan.said);
+}
+
+fn is_ready(node: &Value) -> bool {
+    let conditions = node["status"]["conditions"].as_array();
+    let mut ready = conditions.into_iter().flatten();
+    ready.any(|one| one["type"] == "Ready" && one["status"] == "True")
+}
+
+#[test]
+fn a_node_that_falls_silent_ends_the_job_with_its_own_sentence_and_leaves_nothing_when_it_is_back()
+{
+    let Some(launches) = wanted() else { return };
+    without_its_node(&launches, &json!({ "unreachable": 20 }), || ());
+}
+
+#[test]
+fn a_node_that_the_cluster_gives_up_as_well_ends_the_job_before_its_patience_does() {
+    let Some(launches) = wanted() else { return };
+    let settings = json!({ "unreachable": 7200 });
+    without_its_node(&launches, &settings, || {
+        // The cluster does not give up the last node that it has. So it is told to, once it has seen the silence.
+        until("the silence of the node", || {
+            let node = launches.admin.read(&["node", "testbed"]);
+            (!is_ready(&node)).then_some(())
+        });
+        let lost = "node.kubernetes.io/unreachable:NoExecute";
+        launches.admin.done(&["taint", "node", "testbed", lost], "");
+    });
 }

@@ -25,6 +25,8 @@ use super::{Cluster, ClusterError};
 const WAITS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// A pod that has ended, but whose log does not come to what was delivered, is read so often.
 const LAST_READS: u32 = 3;
+/// A refusal is believed when it has lasted for so long: an API server that has just begun knows nobody's rights yet.
+const DENIED: Duration = Duration::from_secs(5);
 /// Events that wait for their reader; nothing more is read from the API server until it takes one.
 const WAITING: usize = 4;
 
@@ -131,7 +133,7 @@ impl Log {
             told: Instant::now(),
             why: None,
             failing: None,
-            opened: false,
+            denied: None,
         };
         let task = tokio::spawn(follower.run());
         Log { events, task }
@@ -195,8 +197,8 @@ struct Follower {
     told: Instant,
     why: Option<String>,
     failing: Option<Instant>,
-    /// A stream was opened: the account has the right to.
-    opened: bool,
+    /// Since when the account is refused.
+    denied: Option<Instant>,
 }
 
 impl Follower {
@@ -253,13 +255,18 @@ impl Follower {
                 }
             };
             let quiet = self.log.delivered() == before;
-            // Once the log was read, a refusal passes: an API server that has just begun knows nobody's rights yet.
             let to_its_end = matches!(stream, Stream::End);
             let failed = match stream.failed() {
-                Some(source) if source.code() == Some(403) && !self.opened => {
-                    return Ok((End::Denied { right, source }, Tail::NotSeen));
+                Some(source) if source.code() == Some(403) => {
+                    if self.denied.get_or_insert_with(Instant::now).elapsed() >= DENIED {
+                        return Ok((End::Denied { right, source }, Tail::NotSeen));
+                    }
+                    Some(source)
                 }
-                failed => failed,
+                failed => {
+                    self.denied = None;
+                    failed
+                }
             };
             if let Some(end) = ended {
                 // A container that was never made has no log, and will have none.
@@ -336,11 +343,9 @@ impl Follower {
             match read {
                 Ok(Ok(0)) => {
                     self.failing = None;
-                    self.opened = true;
                     break Stream::End;
                 }
                 Ok(Ok(count)) => {
-                    self.opened = true;
                     heard = Instant::now();
                     look = heard + self.limits.look;
                     self.failing = None;
@@ -352,7 +357,6 @@ impl Follower {
                     let open = matches!(source, Source::Open(_));
                     if open {
                         self.failing = None;
-                        self.opened = true;
                     }
                     if heard.elapsed() >= self.limits.reopen {
                         break if open {

@@ -373,6 +373,10 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Following<'_, F> {
                     let job = self.launched.job().await.ok().flatten();
                     Some(verdict::judge(job.as_ref(), Some(&pod), None, deleted_by))
                 }
+                // The API server answers, and says that the kubelet does not.
+                Ok(Some(pod)) if source.code().is_some_and(|code| code >= 500) => {
+                    Some(verdict::no_news(&pod))
+                }
                 _ if self.stopped.is_some() => None,
                 _ => {
                     // It is ordered to go all the same, in case the server comes back now.

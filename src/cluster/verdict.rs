@@ -142,7 +142,8 @@ fn of_container(terminated: &ContainerStateTerminated, being_deleted: bool) -> O
     })
 }
 
-fn no_news(pod: &Pod) -> End {
+/// The verdict about a pod whose node does not answer.
+pub fn no_news(pod: &Pod) -> End {
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
     End::NoNews {
         node: node.unwrap_or_default(),

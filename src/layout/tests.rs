@@ -213,3 +213,33 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn the_stage_of_a_configuration_folder_is_told_by_its_path() {
+    let layout = Layout::default();
+    let of = |layout: &Layout, path: Option<&AppPath>, file: &str| {
+        let stage = layout.stage_of_config(&repo(), path, file);
+        stage.map(|stage| stage.to_string())
+    };
+    let path = path();
+    for (file, expected) in [
+        ("headlamp/config/prd/values.yaml", Some("prd")),
+        ("headlamp/config/prd/a/b", Some("prd")),
+        ("headlamp/config/prd", Some("prd")),
+        ("headlamp/config", None),
+        ("headlamp/config/common.yaml", None),
+        ("headlamp/chart/config/prd/x", None),
+        ("config/prd/values.yaml", None),
+        ("headlamp/config/Prd/values.yaml", None),
+    ] {
+        assert_eq!(
+            of(&layout, Some(&path), file).as_deref(),
+            expected,
+            "{file}"
+        );
+    }
+    assert_eq!(of(&layout, None, "config/dev/x").as_deref(), Some("dev"));
+    let other = Layout::from_json(r#"{"config": "{repo}/stages/of-{stage}-here/{path}"}"#).unwrap();
+    let file = "PlatformDeploy/stages/of-dev-here/headlamp/values.yaml";
+    assert_eq!(of(&other, Some(&path), file).as_deref(), Some("dev"));
+}

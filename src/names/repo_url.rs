@@ -116,17 +116,18 @@ impl RepoUrl {
 
     /// The repository as people name it: its path on the host, `<owner>/<name>`; of a `file://` URL the name alone.
     pub fn full_name(&self) -> String {
-        let parts = split(&self.0);
-        let path = parts
-            .as_ref()
-            .map_or("", |parts| parts.path)
-            .trim_matches('/');
-        let path = path.strip_suffix(".git").unwrap_or(path);
-        match parts {
-            Some(parts) if parts.transport == Transport::File => {
-                path.rsplit('/').next().unwrap_or_default().to_owned()
-            }
-            _ => path.to_owned(),
+        let Some(parts) = split(&self.0) else {
+            return String::new();
+        };
+        let path = parts.path.trim_matches('/');
+        let end = path.len().saturating_sub(".git".len());
+        let path = match path.get(end..) {
+            Some(suffix) if suffix.eq_ignore_ascii_case(".git") => &path[..end],
+            _ => path,
+        };
+        match parts.transport {
+            Transport::File => path.rsplit('/').next().unwrap_or_default().to_owned(),
+            Transport::Https | Transport::Http | Transport::Ssh => path.to_owned(),
         }
     }
 

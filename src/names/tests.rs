@@ -392,3 +392,48 @@ proptest! {
         prop_assert_eq!(target.parse::<Target>().unwrap().to_string(), target);
     }
 }
+
+#[test]
+fn a_repository_is_named_with_its_owner_where_it_has_one() {
+    for (address, expected) in [
+        (
+            "https://github.com/example/PlatformDeploy.git",
+            "example/PlatformDeploy",
+        ),
+        (
+            "https://github.com/example/PlatformDeploy.GIT/",
+            "example/PlatformDeploy",
+        ),
+        (
+            "git@github.com:example/PlatformDeploy",
+            "example/PlatformDeploy",
+        ),
+        (
+            "ssh://git@git.example.org:2222/infra/team/Shops.git",
+            "infra/team/Shops",
+        ),
+        ("file:///srv/git/PlatformDeploy.git", "PlatformDeploy"),
+        ("/srv/git/PlatformDeploy.git", "PlatformDeploy"),
+        ("https://github.com", ""),
+    ] {
+        assert_eq!(url(address).full_name(), expected, "{address}");
+    }
+}
+
+#[test]
+fn an_application_is_named_with_its_namespace() {
+    for good in ["argocd/a", "argocd-prd/fieldnotes-prd", "n/a.b-c"] {
+        assert_eq!(good.parse::<ApplicationName>().unwrap().as_str(), good);
+    }
+    for (bad, part) in [
+        ("a", "its missing \"/\""),
+        ("/a", "its namespace, being empty"),
+        ("n/", "the name \"\""),
+        ("n/a/b", "the name \"a/b\""),
+        ("N/a", "its namespace, the character \"N\" at position 1"),
+        ("n/A", "the name \"A\""),
+    ] {
+        let shown = error::<ApplicationName>(bad);
+        assert!(shown.contains(&format!("because of {part}:")), "{shown}");
+    }
+}

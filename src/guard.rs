@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::applications::{Application, Instance};
 use crate::layout::Layout;
-use crate::names::{ApplicationName, RepoUrl, Target, nearest};
+use crate::names::{ApplicationName, RepoUrl, StageName, Target, nearest};
 use crate::registry::{Claim, Fault, Registry};
 
 use application::Judged;
@@ -214,6 +214,7 @@ pub fn judge(
         .iter()
         .filter_map(|claim| entry(claim, question))
         .collect();
+    let stages = stages_of_app(registry, question);
     let mut matching = Vec::new();
     let mut unproven = Vec::new();
     for (instance, application) in each(instances) {
@@ -222,7 +223,7 @@ pub fn judge(
             instance: (instances.len() > 1).then(|| instance.name.clone()),
             deleting: application.deleting,
         };
-        match application::judge(application, question) {
+        match application::judge(application, question, &stages) {
             Judged::Cleared => {}
             Judged::Deploys => matching.push(found()),
             Judged::Unproven(reasons) => unproven.push(Unproven {
@@ -280,6 +281,18 @@ fn each(instances: &[Instance]) -> impl Iterator<Item = (&Instance, &Application
         .flat_map(|instance| instance.applications.iter().map(move |a| (instance, a)))
 }
 
+/// The stages that the registry has of the target's app.
+fn stages_of_app(registry: &Registry, question: &Question<'_>) -> BTreeSet<StageName> {
+    let of_app = |claim: &&Claim| {
+        let there = |repo: &RepoUrl| question.leads(repo.as_str()) == Leads::There;
+        claim.path == question.target.path && claim.repo.as_ref().is_some_and(there)
+    };
+    let claims = registry.claims().iter().filter(of_app);
+    claims
+        .flat_map(|claim| claim.stages.iter().cloned())
+        .collect()
+}
+
 /// The registry's entry, where it deploys the target. A repository of the same name elsewhere has its states at the same
 /// place.
 fn entry(claim: &Claim, question: &Question<'_>) -> Option<Entry> {
@@ -297,5 +310,7 @@ fn entry(claim: &Claim, question: &Question<'_>) -> Option<Entry> {
     })
 }
 
+#[cfg(test)]
+mod property;
 #[cfg(test)]
 mod tests;

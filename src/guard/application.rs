@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::applications::{Application, Source};
-use crate::names::AppPath;
+use crate::names::{AppPath, StageName};
 
 use super::places::{self, Leads, ValueFile};
 use super::reading::{self, Reading};
@@ -74,7 +74,12 @@ pub(super) fn rendered<'a>(
         .collect()
 }
 
-pub(super) fn judge(application: &Application, question: &Question<'_>) -> Judged {
+/// `stages` are the app's, as the registry has them.
+pub(super) fn judge(
+    application: &Application,
+    question: &Question<'_>,
+    stages: &BTreeSet<StageName>,
+) -> Judged {
     let relation = relation(application, question);
     if relation == Leads::Elsewhere {
         return Judged::Cleared;
@@ -89,7 +94,7 @@ pub(super) fn judge(application: &Application, question: &Question<'_>) -> Judge
     let mut reasons: BTreeSet<String> = stage.doubts.iter().chain(&path.doubts).cloned().collect();
     reasons.extend(facts.references(question));
     reasons.extend(overrides(application, question));
-    if reasons.is_empty() && !proves_another(&stage, &path, &facts, question) {
+    if reasons.is_empty() && !proves_another(&stage, &path, &facts, question, stages) {
         reasons.insert(silence(&stage, &path, relation, question));
     }
     if reasons.is_empty() {
@@ -187,14 +192,15 @@ impl Facts {
             && places.all(|place| place.is_some_and(|place| places::is_outside(place, path)))
     }
 
-    /// Whether there are value files, each in the folder of another stage of the same app.
-    fn are_of_another_stage(&self, question: &Question<'_>) -> bool {
+    /// Whether there are value files, each in the folder of another stage of the same app. A folder that is no registered stage's
+    /// may be one that all stages share.
+    fn are_of_another_stage(&self, question: &Question<'_>, stages: &BTreeSet<StageName>) -> bool {
         let target = question.target;
         let of_another = |file: &ValueFile| match file {
             ValueFile::Here(path) => question
                 .layout
                 .stage_of_config(&target.repo, target.path.as_ref(), path)
-                .is_some_and(|stage| stage != target.stage),
+                .is_some_and(|stage| stage != target.stage && stages.contains(&stage)),
             ValueFile::Unclear(_) | ValueFile::Elsewhere => false,
         };
         !self.files.is_empty() && self.files.iter().all(of_another)
@@ -203,7 +209,13 @@ impl Facts {
 
 /// Whether something proves that the Application deploys another path or stage. What the hook is told goes before where its
 /// files lie: two that contradict one another prove nothing.
-fn proves_another(stage: &Reading, path: &Reading, facts: &Facts, question: &Question<'_>) -> bool {
+fn proves_another(
+    stage: &Reading,
+    path: &Reading,
+    facts: &Facts,
+    question: &Question<'_>,
+    stages: &BTreeSet<StageName>,
+) -> bool {
     let target = question.target;
     let wanted = app_folder(target.path.as_ref());
     let other_stage = stage.certain().map(|stage| stage != target.stage.as_str());
@@ -219,7 +231,7 @@ fn proves_another(stage: &Reading, path: &Reading, facts: &Facts, question: &Que
     // A hook that is told a stage and no path runs for the root.
     let of_the_root = target.path.is_some() && other_stage.is_some() && path.is_absent();
     let elsewhere = other_path.is_none() && facts.are_outside(target.path.as_ref());
-    let files_of_another = other_stage.is_none() && facts.are_of_another_stage(question);
+    let files_of_another = other_stage.is_none() && facts.are_of_another_stage(question, stages);
     (of_the_root && facts.places().all(apart)) || elsewhere || files_of_another
 }
 

@@ -3,14 +3,18 @@ use serde_json::{Value, json};
 use super::*;
 
 const REPO: &str = "https://github.com/example/PlatformDeploy.git";
-const NO_STAGE: &str =
-    "apps: {other: {repo: https://github.com/example/Other.git, stages: {prd: {}}}}";
+const NO_STAGE: &str = "apps: {other: {repo: https://github.com/example/Other.git, stages: {prd: {}}}, \
+    headlamp: {repo: https://github.com/example/PlatformDeploy.git, path: headlamp, stages: {prd: {}}}}";
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "every caller makes it in place"
+)]
 fn application(spec: Value) -> Application {
-    named("argocd", "it", spec)
+    named("argocd", "it", &spec)
 }
 
-fn named(namespace: &str, name: &str, spec: Value) -> Application {
+fn named(namespace: &str, name: &str, spec: &Value) -> Application {
     let object = json!({"metadata": {"name": name, "namespace": namespace}, "spec": spec});
     Application::read(&object.to_string()).unwrap()
 }
@@ -124,7 +128,7 @@ fn both_findings_stand_in_one_sentence() {
         vec![named(
             "argocd-prd",
             "fieldnotes-prd",
-            json!({"source": {"repoURL": "https://github.com/example/FieldnotesDeploy.git", "path": "chart",
+            &json!({"source": {"repoURL": "https://github.com/example/FieldnotesDeploy.git", "path": "chart",
                 "helm": {"parameters": [{"name": "hook.stage", "value": "prd"}]}}}),
         )],
     );
@@ -313,6 +317,12 @@ fn a2_value_files_of_the_stage_block_by_whatever_way_they_are_named() {
             Value::Null
         )
     ));
+    // A folder that is no stage's may be shared.
+    let shared = with(
+        json!(["$values/headlamp/config/common/values.yaml"]),
+        Value::Null,
+    );
+    assert!(unproven(TARGET, shared).contains("nothing else that tells"));
     // One of another stage and one that may be of any.
     let both = json!([
         "$values/headlamp/config/prd/values.yaml",
@@ -426,8 +436,8 @@ fn a5_an_address_that_is_not_understood_or_has_the_same_name_elsewhere_is_unprov
 fn a8_an_application_of_any_namespace_and_of_any_instance_counts() {
     let parameters = parameters_of(DEV);
     let spec = json!({"source": {"repoURL": REPO, "path": "headlamp/chart", "helm": {"parameters": parameters}}});
-    let mut case = Case::new(TARGET, vec![named("argocd", "it", json!({}))]);
-    case.instances.push(vec![named("team-a", "it", spec)]);
+    let mut case = Case::new(TARGET, vec![named("argocd", "it", &json!({}))]);
+    case.instances.push(vec![named("team-a", "it", &spec)]);
     assert!(
         case.refusal()
             .contains("the live Application team-a/it of the context c1.")

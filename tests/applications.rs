@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::net::Ipv4Addr;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -14,6 +15,7 @@ use stagewright::cluster::Cluster;
 use stagewright::cluster::applications::{ApplicationsError, list};
 use stagewright::names::Namespace;
 use stagewright::report::one_line;
+use stagewright::sandbox::{Reset, Sandbox};
 use tokio::net::TcpListener;
 
 /// What the server has, and how it behaves.
@@ -30,6 +32,21 @@ struct Api {
 type Shared = Arc<Mutex<Api>>;
 
 async fn serve(api: Api) -> (Shared, Cluster) {
+    let (shared, url) = listen(api).await;
+    let config = kube::Config::new(url.parse().unwrap());
+    (shared, Cluster::from_config(config).unwrap())
+}
+
+/// The same by its address, for a program of its own.
+async fn serve_at(applications: Vec<Value>) -> (Shared, String) {
+    let api = Api {
+        applications,
+        ..Api::default()
+    };
+    listen(api).await
+}
+
+async fn listen(api: Api) -> (Shared, String) {
     let shared = Arc::new(Mutex::new(api));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -37,8 +54,7 @@ async fn serve(api: Api) -> (Shared, Cluster) {
         .fallback(answer)
         .with_state(Arc::clone(&shared));
     tokio::spawn(async move { axum::serve(listener, router).await });
-    let config = kube::Config::new(url.parse().unwrap());
-    (shared, Cluster::from_config(config).unwrap())
+    (shared, url)
 }
 
 async fn answer(State(api): State<Shared>, request: Request) -> Response {
@@ -214,4 +230,109 @@ async fn what_cannot_be_read_whole_is_never_an_empty_list() {
         ..Api::default()
     };
     expect(odd, "the Application argocd/odd could not be read").await;
+}
+
+/// Runs the check of `FieldnotesDeploy/demo` in the sandbox's repositories, with one Argo CD at each of these addresses, and
+/// gives its code and what it said.
+fn check_with(instances: &[(&str, &str)]) -> (i32, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let sandbox = Sandbox::open(&folder.join("sandbox"), Reset::Keep).unwrap();
+    let mut settings = format!(
+        "forge: {{git: {{root: {}/git, known_as: https://github.com/example}}}}\nregistry: {{repo: ArgoCDDeploy}}\n\
+         state: {{repo: TerraformState}}\nrunner: local\napplications:\n  instances:\n",
+        sandbox.root().display()
+    );
+    let mut kubeconfig =
+        json!({ "apiVersion": "v1", "kind": "Config", "users": [{ "name": "u", "user": {} }] });
+    let mut contexts = Vec::new();
+    let mut clusters = Vec::new();
+    for (at, (url, keys)) in instances.iter().enumerate() {
+        let name = format!("c{at}");
+        settings.push_str(&format!("    - {{context: {name}{keys}}}\n"));
+        contexts.push(json!({ "name": name, "context": { "cluster": name, "user": "u" } }));
+        clusters.push(json!({ "name": name, "cluster": { "server": url } }));
+    }
+    kubeconfig["contexts"] = json!(contexts);
+    kubeconfig["clusters"] = json!(clusters);
+    std::fs::write(folder.join("stagewright.yaml"), settings).unwrap();
+    std::fs::write(folder.join("kubeconfig"), kubeconfig.to_string()).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_stagewright-destroy-stage"))
+        .args(["check", "--repo", "FieldnotesDeploy", "--stage", "demo"])
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", folder)
+        .env("KUBECONFIG", folder.join("kubeconfig"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), said)
+}
+
+fn of_the_stage(namespace: &str) -> Value {
+    let mut application = application(namespace, 1000);
+    application["spec"]["source"]["helm"] =
+        json!({ "parameters": [{ "name": "hook.stage", "value": "demo" }] });
+    application
+}
+
+/// As Argo CD has them: each with a stage of its own.
+fn of_other_stages(count: usize) -> Vec<Value> {
+    let mut applications = many(count);
+    for application in &mut applications {
+        application["spec"]["source"]["helm"] =
+            json!({ "parameters": [{ "name": "hook.stage", "value": "prd" }] });
+    }
+    applications
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stage_is_looked_for_in_every_argo_cd_of_the_settings() {
+    let (first, one) = serve_at(of_other_stages(150)).await;
+    let (_second, two) = serve_at(of_other_stages(30)).await;
+    let both = [
+        (one.as_str(), ", namespaces: [argocd, team-a], minimum: 150"),
+        (two.as_str(), ", minimum: 30"),
+    ];
+    let (code, said) = check_with(&both);
+    assert_eq!(code, 0, "{said}");
+    let counts = "\napplications 180 Applications in 2 instances, 0 match, 0 unproven\n";
+    assert!(said.contains(counts), "{said}");
+    let whose = "\nargo cd      the context c0, argocd and team-a: 150 Application(s)\n";
+    assert!(said.contains(whose), "{said}");
+
+    first
+        .lock()
+        .unwrap()
+        .applications
+        .push(of_the_stage("team-a"));
+    let (code, said) = check_with(&both);
+    assert_eq!(code, 3, "{said}");
+    let by =
+        "by the live Application team-a/app-1000 of the context c0, argocd and team-a. This run";
+    assert!(said.contains(by), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_argo_cd_that_is_not_read_whole_ends_the_check() {
+    let (_first, one) = serve_at(of_other_stages(5)).await;
+    let (second, two) = serve_at(of_other_stages(30)).await;
+    let check = |keys: &str| check_with(&[(one.as_str(), ""), (two.as_str(), keys)]);
+    let (code, said) = check(", minimum: 31");
+    assert_eq!(code, 1, "{said}");
+    let words = "the live Applications of the context c1 could not be read\n  because: only 30 Applications were found, and at \
+                 least 31 are expected";
+    assert!(said.contains(words), "{said}");
+    let refused = |status| second.lock().unwrap().refused = Some(("applications", status));
+    for (status, expected) in [
+        (StatusCode::FORBIDDEN, 1),
+        (StatusCode::NOT_FOUND, 1),
+        (StatusCode::INTERNAL_SERVER_ERROR, 10),
+    ] {
+        refused(status);
+        let (code, said) = check("");
+        assert_eq!(code, expected, "{said}");
+        assert!(!said.contains("0 match"), "{said}");
+    }
 }

@@ -1,9 +1,4 @@
 //! A container's log followed over an API server that cuts, hangs and fails.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a panic is how a test fails"
-)]
 
 #[path = "support/kubelet.rs"]
 mod kubelet;

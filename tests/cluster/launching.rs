@@ -1,9 +1,5 @@
 //! `stagewright-plan` with the Kubernetes runner: real pods, as the jobs' own account.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a panic is how a test fails"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::process::{Child, Stdio};
 use std::time::Duration;

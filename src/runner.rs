@@ -272,7 +272,10 @@ impl Runner {
             let environment = &asked.environment;
             return Ok(local::run(&asked.arguments, environment, stop, shown, follow).await?);
         };
-        let settings = &there.settings;
+        let settings = match asked.verb {
+            Verb::Plan => there.settings.clone(),
+            Verb::Destroy => there.settings.for_destroy(),
+        };
         let launch = Launch {
             verb: asked.verb,
             name: asked.name.clone(),
@@ -287,7 +290,7 @@ impl Runner {
             start: settings.start_deadline,
             unreachable: settings.unreachable,
         };
-        let place = Place::from(settings.clone());
+        let place = Place::from(settings);
         let run = crate::cluster::run::run;
         Ok(run(
             &there.cluster,

@@ -13,7 +13,7 @@ use crate::protect::Protection;
 use crate::yaml::{self, Node, Place, YamlError};
 
 pub use applications::{ApplicationsSettings, InstanceSettings};
-pub use runner::{KubernetesSettings, RunnerSettings};
+pub use runner::{DestroyingSettings, KubernetesSettings, RunnerSettings};
 
 /// Bytes of the largest settings file that is read: a wrong name may lead to a device that never ends.
 const LARGEST: u64 = 1024 * 1024;

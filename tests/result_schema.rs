@@ -310,7 +310,9 @@ fn every_result_of_destroying_a_stage_fits_its_schema() {
             continue;
         };
         // What differs from run to run stands in brackets in a golden case.
-        let result: Value = serde_json::from_str(&text.replace("[SECONDS]", "0.5")).unwrap();
+        let text = text.replace("[SECONDS]", "0.5");
+        let text = text.replace("[DIGEST]", &"0".repeat(64));
+        let result: Value = serde_json::from_str(&text).unwrap();
         let faults: Vec<String> = validator
             .iter_errors(&result)
             .map(|error| format!("{}: {error}", error.instance_path()))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::guard::{Cleared, Found, LookedAt, Refusal, Unproven};
-use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName, Target};
+use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName};
 use crate::preview::objections::{Allowance, Left};
 use crate::preview::{Data, Preview};
 use crate::report::{self, Failure, Outcome};
@@ -367,24 +367,14 @@ impl DestroyReport {
         }
     }
 
-    /// The command that shows what is left.
-    fn preview_command(&self) -> String {
-        let Target { repo, path, stage } = &self.wanted.target;
-        let path = path
-            .as_ref()
-            .map_or(String::new(), |path| format!(" --app-path {path}"));
-        format!("stagewright-destroy-stage preview --repo {repo}{path} --stage {stage}")
-    }
-
     fn last_line_of_check(&self) -> String {
         let target = &self.wanted.target;
         let took = format!("{:.1} s", self.took.as_secs_f64());
         match (&self.progress.check, self.outcome) {
             (Some(check), Outcome::Done) => format!(
                 "Checked: {target} is deployed by no registry entry and by none of {} live Application(s), in {took}; nothing was \
-                 changed. Next: {}.",
-                check.looked_at.applications,
-                self.preview_command()
+                 changed. Next: the same command with the step preview shows what a destroy of it takes.",
+                check.looked_at.applications
             ),
             (Some(check), Outcome::Refused) => {
                 let (is, next) = if check.entries.is_empty() && check.matching.is_empty() {

@@ -107,6 +107,19 @@ pub(super) struct Kubernetes {
     pub(super) keep: Option<Keep>,
     #[serde(default)]
     pub(super) pod_template: Map<String, Value>,
+    #[serde(default)]
+    pub(super) destroy: Destroying,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Destroying {
+    #[serde(default, deserialize_with = "other_image")]
+    pub(super) image: Option<String>,
+    #[serde(default, deserialize_with = "other_object_name")]
+    pub(super) service_account: Option<String>,
+    #[serde(default, deserialize_with = "other_object_name")]
+    pub(super) secret: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -278,6 +291,16 @@ fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error
         }
         text.parse().map(|key: StateKey| key.to_string())
     })
+}
+
+fn other_image<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    image(deserializer).map(Some)
+}
+
+fn other_object_name<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    object_name(deserializer).map(Some)
 }
 
 fn image<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {

@@ -46,6 +46,36 @@ pub struct KubernetesSettings {
     pub keep: Duration,
     /// A pod template beneath what stagewright sets.
     pub pod_template: Map<String, Value>,
+    /// As what a stage is destroyed and previewed; as what it is planned where nothing else is set.
+    pub destroy: DestroyingSettings,
+}
+
+/// What Jobs that destroy run with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DestroyingSettings {
+    /// The image that holds presync.
+    pub image: String,
+    /// The Job's service account.
+    pub service_account: String,
+    /// The Secret with the credentials.
+    pub secret: String,
+}
+
+impl KubernetesSettings {
+    /// The settings for Jobs that destroy.
+    pub fn for_destroy(&self) -> KubernetesSettings {
+        let DestroyingSettings {
+            image,
+            service_account,
+            secret,
+        } = self.destroy.clone();
+        KubernetesSettings {
+            image,
+            service_account,
+            secret,
+            ..self.clone()
+        }
+    }
 }
 
 impl From<file::Kubernetes> for Box<KubernetesSettings> {
@@ -53,7 +83,16 @@ impl From<file::Kubernetes> for Box<KubernetesSettings> {
         let seconds = |given: Option<file::Seconds>, default| {
             Duration::from_secs(given.map_or(default, |seconds| seconds.0))
         };
+        let destroy = DestroyingSettings {
+            image: raw.destroy.image.unwrap_or_else(|| raw.image.clone()),
+            service_account: raw
+                .destroy
+                .service_account
+                .unwrap_or_else(|| raw.service_account.clone()),
+            secret: raw.destroy.secret.unwrap_or_else(|| raw.secret.clone()),
+        };
         Box::new(KubernetesSettings {
+            destroy,
             context: raw.context,
             namespace: raw.namespace,
             image: raw.image,

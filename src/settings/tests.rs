@@ -74,6 +74,11 @@ fn the_sample_for_github_and_kubernetes_has_the_defaults() {
             unreachable: Duration::from_secs(300),
             keep: Duration::from_secs(14_400),
             pod_template: serde_json::Map::new(),
+            destroy: DestroyingSettings {
+                image: "registry.example.org/presync:1".to_owned(),
+                service_account: "tf-presync".to_owned(),
+                secret: "argocd-hook-credentials".to_owned(),
+            },
         }))
     );
     assert_eq!(settings.terraform.program, None);
@@ -224,6 +229,11 @@ fn every_key_for_github_and_kubernetes_can_be_set() {
                 r#"{"spec": {"nodeSelector": {"disk": "ssd"}, "priority": 5}}"#
             )
             .unwrap(),
+            destroy: DestroyingSettings {
+                image: "registry.example.org/presync:2.4".to_owned(),
+                service_account: "terraform".to_owned(),
+                secret: "terraform-env".to_owned(),
+            },
         }))
     );
 }

@@ -25,6 +25,7 @@ impl Normal<'_> {
         text = after(&text, "\"seconds\": ", "[SECONDS]", is_decimal);
         text = after(&text, "\"bytes\":", "[BYTES]", |c| c.is_ascii_digit());
         text = after(&text, "sha256:", "[DIGEST]", |c| c.is_ascii_hexdigit());
+        text = after(&text, "\"expires\": \"", "[TIME]", |c| c != '"');
         for before in [" in ", " after "] {
             text = after(&text, before, "[SECONDS]", is_decimal);
         }

@@ -1,4 +1,4 @@
-//! A plan changes nothing: however it ends, every file of the estate is afterwards what it was before.
+//! A plan and a preview change nothing: however it ends, every file of the estate is afterwards what it was before.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "support/estate.rs"]
@@ -74,10 +74,20 @@ fn hash_below(folder: &Path, files: &mut BTreeMap<PathBuf, (u32, String)>) {
 
 /// Plans, and compares everything before and after; returns the exit code and the log.
 fn plan(estate: &Estate, target: &[&str]) -> (Option<i32>, String) {
+    run(estate, env!("CARGO_BIN_EXE_stagewright-plan"), target)
+}
+
+/// The same with a preview.
+fn preview(estate: &Estate, target: &[&str]) -> (Option<i32>, String) {
+    let program = env!("CARGO_BIN_EXE_stagewright-destroy-stage");
+    run(estate, program, &[target, &["preview"]].concat())
+}
+
+fn run(estate: &Estate, program: &str, target: &[&str]) -> (Option<i32>, String) {
     let before = Everything::of(estate);
     assert!(before.files.len() > 50, "{}", before.files.len());
     let output = estate
-        .program(env!("CARGO_BIN_EXE_stagewright-plan"))
+        .program(program)
         .args(["--sandbox=sandbox", "--repo"])
         .args(target)
         .output()
@@ -135,4 +145,34 @@ fn a_plan_that_fails_changes_nothing() {
     let (code, log) = plan(&estate, &["FieldnotesDeploy", "--stage", "prd"]);
     assert_eq!(code, Some(4), "{log}");
     assert!(log.contains("No stage will do."), "{log}");
+}
+
+const RETIRED: [&str; 3] = ["FieldnotesDeploy", "--stage", "demo"];
+const NAMESPACE: [&str; 2] = ["--namespace", "fieldnotes-demo"];
+
+#[test]
+fn a_preview_of_a_retired_stage_changes_nothing() {
+    let estate = Estate::unpack();
+    let (code, log) = preview(&estate, &[&RETIRED[..], &NAMESPACE].concat());
+    assert_eq!(code, Some(0), "{log}");
+    assert!(
+        log.contains("\npresync: dry run: nothing was written\n"),
+        "{log}"
+    );
+    assert!(
+        log.contains("3 object(s) in the state: 3 destroyed"),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_preview_that_fails_or_is_refused_changes_nothing() {
+    let estate = Estate::unpack();
+    let (code, log) = preview(&estate, &RETIRED);
+    assert_eq!(code, Some(4), "{log}");
+    estate.commit("TerraformState", |files| {
+        std::fs::write(files.join("argocd/FieldnotesDeploy/demo/more"), "x").unwrap();
+    });
+    let (code, log) = preview(&estate, &[&RETIRED[..], &NAMESPACE].concat());
+    assert_eq!(code, Some(3), "{log}");
 }

@@ -11,8 +11,6 @@ use std::process::Command;
 
 use estate::Estate;
 
-const STATE: &str = "argocd/FieldnotesDeploy/prd/terraform.tfstate";
-
 /// The mirror of providers that `tests/tools` builds: the folder `providers` beside its program on PATH.
 fn mirror() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -30,14 +28,15 @@ fn mirror() -> Option<PathBuf> {
     )
 }
 
-/// An estate whose FieldnotesDeploy/prd has files as its resources.
+/// An estate in which a stage of FieldnotesDeploy has files as its resources.
 struct Files {
     estate: Estate,
+    stage: &'static str,
 }
 
 impl Files {
     /// `None` where the provider is not there.
-    fn new() -> Option<Files> {
+    fn of(stage: &'static str) -> Option<Files> {
         let mirror = mirror()?;
         let estate = Estate::unpack();
         let configuration = format!(
@@ -45,7 +44,7 @@ impl Files {
             mirror.display()
         );
         std::fs::write(estate.path().join("terraformrc"), configuration).unwrap();
-        Some(Files { estate })
+        Some(Files { estate, stage })
     }
 
     /// The path of a resource's file.
@@ -82,7 +81,8 @@ impl Files {
             assert!(output.status.success(), "{arguments:?}: {said}");
         }
         self.estate.commit("TerraformState", |files| {
-            std::fs::copy(work.join("terraform.tfstate"), files.join(STATE)).unwrap();
+            let state = format!("argocd/FieldnotesDeploy/{}/terraform.tfstate", self.stage);
+            std::fs::copy(work.join("terraform.tfstate"), files.join(state)).unwrap();
         });
         std::fs::read_to_string(work.join(".terraform.lock.hcl")).unwrap()
     }
@@ -130,6 +130,80 @@ impl Files {
     }
 }
 
+/// What a preview came to: its exit code, its log with its reading, and what it said on standard error.
+struct Previewed {
+    code: Option<i32>,
+    shown: String,
+    said: String,
+}
+
+impl Files {
+    fn preview(&self, flags: &[&str]) -> Previewed {
+        let output = self
+            .program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"))
+            .args(["preview", "--sandbox=sandbox", "--repo", "FieldnotesDeploy"])
+            .args(["--stage", self.stage, "--namespace", "fieldnotes-demo"])
+            .args(flags)
+            .output()
+            .unwrap();
+        Previewed {
+            code: output.status.code(),
+            shown: String::from_utf8(output.stdout).unwrap(),
+            said: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn a_preview_in_which_everything_of_a_provider_is_gone_needs_its_flag() {
+    let Some(files) = Files::of("demo") else {
+        return;
+    };
+    let lock = files.apply(&["one", "two"]);
+    files.deploy(&["one", "two"], Some(&lock));
+    for name in ["one", "two"] {
+        std::fs::remove_file(files.file(name)).unwrap();
+    }
+    let Previewed { code, shown, said } = files.preview(&[]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains(
+            "of provider[\"registry.terraform.io/hashicorp/local\"] the provider finds nothing"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("--accept-gone"), "{said}");
+    assert!(
+        shown.contains("\nAlready gone, says the provider\n  local_file.one: already gone"),
+        "{shown}"
+    );
+    let Previewed { code, said, .. } = files.preview(&["--accept-gone"]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn a_preview_in_which_some_is_gone_tells_of_it_and_of_what_is_destroyed() {
+    let Some(files) = Files::of("demo") else {
+        return;
+    };
+    files.apply(&["stays", "lost"]);
+    files.deploy(&["stays"], None);
+    std::fs::remove_file(files.file("lost")).unwrap();
+    let Previewed { code, shown, said } = files.preview(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(shown.contains("\npresync: local_file.stays: destroy\npresync: local_file.lost: already gone, says the provider\n"), "{shown}");
+    assert!(
+        shown.contains("2 object(s) in the state: 1 destroyed, 0 forgotten, 1 already gone"),
+        "{shown}"
+    );
+    // The lock file was not there.
+    assert!(
+        shown.contains("the version of registry.terraform.io/hashicorp/local"),
+        "{shown}"
+    );
+    assert!(files.file("stays").exists(), "a preview destroys nothing");
+}
+
 /// The lock file with one digit of a provider's hash changed.
 fn with_another_hash(lock: &str) -> String {
     let at = lock.find("\"h1:").unwrap() + 4;
@@ -143,7 +217,9 @@ fn with_another_hash(lock: &str) -> String {
 
 #[test]
 fn a_dropped_resource_that_is_gone_already_is_told_though_terraform_says_no_changes() {
-    let Some(files) = Files::new() else { return };
+    let Some(files) = Files::of("prd") else {
+        return;
+    };
     files.apply(&["stays", "dropped"]);
     files.deploy(&["stays"], None);
     std::fs::remove_file(files.file("dropped")).unwrap();
@@ -161,7 +237,9 @@ fn a_dropped_resource_that_is_gone_already_is_told_though_terraform_says_no_chan
 
 #[test]
 fn resources_that_are_gone_are_told_beside_the_changes() {
-    let Some(files) = Files::new() else { return };
+    let Some(files) = Files::of("prd") else {
+        return;
+    };
     files.apply(&["stays", "dropped", "lost", "retired"]);
     files.deploy(&["stays", "lost", "added"], None);
     std::fs::remove_file(files.file("dropped")).unwrap();
@@ -186,7 +264,9 @@ fn resources_that_are_gone_are_told_beside_the_changes() {
 
 #[test]
 fn a_lock_file_that_fits_is_used_and_one_with_another_hash_fails() {
-    let Some(files) = Files::new() else { return };
+    let Some(files) = Files::of("prd") else {
+        return;
+    };
     let lock = files.apply(&["stays"]);
     files.deploy(&["stays"], Some(&lock));
     let (code, lines, log) = files.plan();

@@ -10,8 +10,8 @@ use super::MissingProvider;
 pub enum ReductionError {
     /// What of some file is to be kept cannot be told.
     #[error(
-        "a destroy keeps of the root what declares no resource, which cannot be told here: {}; write that in Terraform's \
-         own syntax, in UTF-8",
+        "the root cannot be reduced to what a destroy keeps of it, since not all of it can be read: {}; write that in \
+         Terraform's own syntax, in UTF-8",
         list(faults)
     )]
     Unread {

@@ -43,14 +43,14 @@ impl<'a> File<'a> {
         if name.ends_with(".json") {
             return Err(Unread {
                 place: format!("{shown}:1"),
-                why: "is in Terraform's JSON syntax",
+                why: "Terraform's JSON syntax",
             });
         }
         let whole = std::str::from_utf8(bytes).map_err(|error| {
             let read = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
             Unread {
                 place: Lines::new(shown.clone(), &read).place(read.len()),
-                why: "is not UTF-8",
+                why: "not UTF-8",
             }
         })?;
         let text = without_bom(whole);

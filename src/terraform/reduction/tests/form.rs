@@ -160,7 +160,7 @@ fn what_cannot_be_read_is_refused_with_file_and_line() {
         assert_eq!(
             refused(&[("main.tf", text)]),
             format!(
-                "a destroy keeps of the root what declares no resource, which cannot be told here: \
+                "the root cannot be reduced to what a destroy keeps of it, since not all of it can be read: \
                  app/terraform/main.tf:{line} ({why}); write that in Terraform's own syntax, in UTF-8"
             ),
             "{text}"
@@ -207,13 +207,13 @@ fn odd_and_unfinished_text_is_an_error_or_left_to_terraform() {
 
 #[test]
 fn what_is_not_utf_8_is_refused_with_its_line() {
-    assert!(bytes_refused(b"# caf\xe9\n").contains("t/main.tf:1 (is not UTF-8)"));
-    assert!(bytes_refused(b"a {\n}\n# caf\xe9\n").contains("t/main.tf:3 (is not UTF-8)"));
+    assert!(bytes_refused(b"# caf\xe9\n").contains("t/main.tf:1 (not UTF-8)"));
+    assert!(bytes_refused(b"a {\n}\n# caf\xe9\n").contains("t/main.tf:3 (not UTF-8)"));
     let utf_16: Vec<u8> = "\u{feff}provider \"x\" {}\n"
         .encode_utf16()
         .flat_map(u16::to_le_bytes)
         .collect();
-    assert!(bytes_refused(&utf_16).contains("t/main.tf:1 (is not UTF-8)"));
+    assert!(bytes_refused(&utf_16).contains("t/main.tf:1 (not UTF-8)"));
     // Without a mark, ASCII in UTF-16 is UTF-8 all the same.
     assert!(bytes_refused(b"a\0 \0{\0}\0\n\0").contains("t/main.tf:1 (a character stands"));
 }
@@ -223,7 +223,9 @@ fn every_file_in_json_is_refused_and_named() {
     let json = r#"{"//": "x", "provider": {"aws": [{"region": "a"}, {"//": "y", "alias": "b"}]}}"#;
     let told = refused(&[("main.tf", ""), ("a.tf.json", json), ("z.tf.json", "{}")]);
     assert!(
-        told.contains(": app/terraform/a.tf.json:1 (is in Terraform's JSON syntax), app/terraform/z.tf.json:1 (is in"),
+        told.contains(
+            ": app/terraform/a.tf.json:1 (Terraform's JSON syntax), app/terraform/z.tf.json:1 (Terr"
+        ),
         "{told}"
     );
     let files = [

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use random::Random;
 use stagewright::child::find_program;
 use stagewright::terraform::Flavour;
+use stagewright::terraform::inventory::Inventory;
 use stagewright::terraform::reduction::{Reduction, ReductionError};
 use stagewright::terraform::root::Root;
 
@@ -317,17 +318,12 @@ fn a_provider_that_only_a_module_configures_is_refused_as_terraform_refuses_it()
     let folder = folder.path();
     let inner = "provider \"terraform\" {\n  alias = \"own\"\n}\nresource \"terraform_data\" \"x\" {\n  provider = terraform.own\n}\n";
     apply(folder, APPLIED, inner);
-    let state = std::fs::read_to_string(folder.join("terraform.tfstate")).unwrap();
-    let state: serde_json::Value = serde_json::from_str(&state).unwrap();
-    let providers: Vec<&str> = state["resources"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|resource| resource["provider"].as_str().unwrap())
-        .collect();
+    let state = std::fs::read(folder.join("terraform.tfstate")).unwrap();
+    let state = Inventory::read(&state).unwrap();
+    let providers = state.instances().iter().map(|one| &one.provider);
     let reduction = reduce_in(folder);
     let error = reduction
-        .check_providers(&providers)
+        .check_providers(providers)
         .unwrap_err()
         .to_string();
     let missing = r#"module.inner.provider["terraform.io/builtin/terraform"].own"#;

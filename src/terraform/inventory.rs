@@ -25,7 +25,7 @@ pub struct Instance {
     /// `aws_s3_bucket.logs`: the resource as its own module calls it.
     pub resource: String,
     /// As the state names it: `provider["registry.terraform.io/hashicorp/aws"].alias`, behind a `module.m.` where it is
-    /// configured in there.
+    /// configured in there, with a key at the end where OpenTofu made it by `for_each`.
     pub provider: String,
     /// Its object; none where only deposed ones are left.
     pub current: Option<Object>,
@@ -104,7 +104,9 @@ impl Inventory {
                     address,
                     kind: resource.kind.clone(),
                     resource: format!("{}.{}", resource.kind, resource.name),
-                    provider: resource.provider.clone(),
+                    provider: instance
+                        .provider
+                        .unwrap_or_else(|| resource.provider.clone()),
                     current: None,
                     deposed: Vec::new(),
                 });
@@ -199,6 +201,8 @@ struct ResourceJson {
 #[derive(Deserialize)]
 struct InstanceJson {
     index_key: Option<Value>,
+    /// OpenTofu writes it here instead where a resource's instances have several.
+    provider: Option<String>,
     deposed: Option<String>,
     #[serde(default)]
     attributes: Value,
@@ -277,6 +281,29 @@ mod tests {
         assert!(first.current.is_none() && second.current.is_some());
         assert_eq!(inventory.objects(), 3);
         assert_eq!(inventory.at("t.n[1]").map(|i| i.deposed.len()), Some(1));
+    }
+
+    #[test]
+    fn an_instances_own_provider_counts_where_opentofu_writes_one() {
+        let state = br#"{"version": 4, "resources": [
+            {"mode": "managed", "type": "t", "name": "a", "provider": "provider[\"p\"]", "instances": [{}]},
+            {"mode": "managed", "type": "t", "name": "b", "instances": [
+                {"index_key": "x", "provider": "provider[\"p\"].by[\"x\"]"},
+                {"index_key": "y", "provider": "provider[\"p\"].by[\"y\"]"}]}]}"#;
+        let inventory = Inventory::read(state).unwrap();
+        let providers: Vec<&str> = inventory
+            .instances()
+            .iter()
+            .map(|i| i.provider.as_str())
+            .collect();
+        assert_eq!(
+            providers,
+            [
+                r#"provider["p"]"#,
+                r#"provider["p"].by["x"]"#,
+                r#"provider["p"].by["y"]"#
+            ]
+        );
     }
 
     #[test]

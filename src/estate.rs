@@ -16,7 +16,7 @@ use crate::settings::{ForgeSettings, Settings, StateSource};
 #[derive(Debug, thiserror::Error)]
 pub enum EstateError {
     /// Something of the settings is not carried out yet.
-    #[error("{what} in {} is not supported by this version, which plans with {instead}", file.display())]
+    #[error("{what} in {} is not supported by this version, which works with {instead}", file.display())]
     NotSupported {
         /// The key.
         what: &'static str,

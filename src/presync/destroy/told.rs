@@ -131,7 +131,7 @@ impl Look<'_> {
         ] {
             lifted.extend(notes.iter().filter(stands).map(|note| told(note, what)));
         }
-        let removed = "a removed block with destroy = false: forgotten and not destroyed";
+        let removed = "a removed block: forgotten and not destroyed";
         lifted.extend(notes.forgotten.iter().map(|note| told(note, removed)));
         let provisioners = notes.destroy_provisioners.iter().filter(stands);
         let provisioners =

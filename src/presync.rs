@@ -39,10 +39,11 @@ use crate::terraform::changes::ChangesError;
 use crate::terraform::reduction::ReductionError;
 use crate::terraform::root::RootError;
 use crate::terraform::state::StateError;
-use crate::transport::record::RecordError;
+use crate::transport::record::{self, RecordError};
 use crate::transport::request::{PARENT, StageRequest};
 use crate::transport::summary::Class;
 
+use destroy::confirmed::Confirmed;
 use environment::{Environment, EnvironmentError};
 use kubeconfig::KubeconfigError;
 use log::Log;
@@ -65,11 +66,18 @@ enum Verb {
     Plan(StageArguments),
     /// Apply the stage at a commit, as the sync's hook: show the plan, apply that plan, reattach the stage's volumes
     Apply(StageArguments),
-    /// Show what a retired stage left and a destroy would take; writes nothing anywhere
+    /// Show what a retired stage left and a destroy would take, or destroy what was confirmed of it
     Destroy {
-        /// Only show it
-        #[arg(long, required = true)]
+        /// Only show it; writes nothing anywhere
+        #[arg(
+            long,
+            required_unless_present = "confirmed",
+            conflicts_with = "confirmed"
+        )]
         preview: bool,
+        /// Destroy what a preview showed, by its digest, if it is still the same
+        #[arg(long, value_name = "DIGEST")]
+        confirmed: Option<String>,
         #[command(flatten)]
         stage: DestroyArguments,
     },
@@ -281,6 +289,12 @@ pub enum PresyncError {
     /// A plan of the reduced root has nothing to make.
     #[error("the plan does more than destroy, so nothing of it is offered: {changes}")]
     NotOnlyDestroys { changes: String },
+    /// It is not what was confirmed.
+    #[error("moved since the preview, so nothing was destroyed: {differences}; preview again")]
+    Moved { differences: String },
+    /// A destroy that did not get to its end.
+    #[error("the state still lists {addresses}: its folder stays")]
+    StillLists { addresses: String },
     /// Something of the state would stay.
     #[error(
         "the plan says nothing of {addresses}, which the state lists: nothing of it is offered"
@@ -319,6 +333,8 @@ impl PresyncError {
                 Class::Failed
             }
             PresyncError::Reduction(_) => Class::Usage,
+            PresyncError::Moved { .. } => Class::Moved,
+            PresyncError::StillLists { .. } => Class::Terraform,
             PresyncError::NotOnlyDestroys { .. } | PresyncError::Untold { .. } => Class::Refused,
             PresyncError::Root(_) | PresyncError::BackendInForce { .. } => Class::Usage,
             PresyncError::Recipients(_)
@@ -423,8 +439,21 @@ async fn run(arguments: Arguments, log: &mut Log) -> Result<Option<u8>, PresyncE
             let (request, namespace) = stage.split();
             apply::run(&request, &namespace, &environment, log, &mut stop).await?;
         }
-        Verb::Destroy { stage, preview: _ } => {
-            destroy::preview(&stage.into(), &environment, log, &mut stop).await?;
+        Verb::Destroy {
+            stage,
+            confirmed: None,
+            ..
+        } => destroy::preview(&stage.into(), &environment, log, &mut stop).await?,
+        Verb::Destroy {
+            stage,
+            confirmed: Some(digest),
+            ..
+        } => {
+            let packed = environment.confirmed.as_deref();
+            let bound = packed.map(record::unpack).transpose()?;
+            let confirmed = Confirmed { digest, bound };
+            destroy::confirmed::destroy(&stage.into(), &confirmed, &environment, log, &mut stop)
+                .await?;
         }
         Verb::Backend {
             key,

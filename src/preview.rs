@@ -1,5 +1,5 @@
 //! What a destroy would take: found by presync, told to people in the order in which it matters ([`reading`]), objected to
-//! ([`objections`]), and confirmed by its digest.
+//! ([`objections`]), and confirmed by its digest ([`agreement`]).
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use crate::terraform::changes::{Change, Gone, OutputChange};
 use crate::terraform::forget::Forgotten;
 use crate::transport::record::StateSeen;
 
+pub mod agreement;
 pub mod objections;
 pub mod reading;
 

@@ -85,13 +85,13 @@ pub struct Written {
 /// How far back a commit is looked for.
 const DEPTH: usize = 10_000;
 
-/// The newest commit of a branch whose message begins with exactly this line, among its last 10,000; commits alone are
-/// fetched, into `folder` (made here).
+/// The newest commit of a branch the first line of whose message fits, among its last 10,000; commits alone are fetched,
+/// into `folder` (made here).
 pub async fn last_with_subject(
     remote: &Remote,
     folder: &Path,
     branch: &BranchName,
-    subject: &str,
+    fits: impl Fn(&str) -> bool,
 ) -> Result<Option<Written>, GitError> {
     let act = format!("fetching the commits of {branch} of {}", remote.url());
     init_bare(remote, folder)?;
@@ -109,7 +109,7 @@ pub async fn last_with_subject(
         let mut fields = line.splitn(4, '\0');
         if let (Some(commit), Some(by), Some(at), Some(found)) =
             (fields.next(), fields.next(), fields.next(), fields.next())
-            && found == subject
+            && fits(found)
         {
             return Ok(Some(Written {
                 commit: parse_sha(&act, commit)?,

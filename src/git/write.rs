@@ -116,7 +116,21 @@ impl PartialClone {
         expected: Option<&CommitSha>,
         commit: &Commit,
     ) -> Result<Pushed, GitError> {
-        self.change_ref(reference, expected, Some(&commit.sha))
+        self.change_ref(reference, expected, Some(&commit.sha), None)
+            .await
+    }
+
+    /// The same, and in the same push `other` comes to the same commit, from whatever it is at: both, or neither.
+    pub async fn push_with(
+        &mut self,
+        reference: &str,
+        expected: Option<&CommitSha>,
+        commit: &Commit,
+        other: &str,
+    ) -> Result<Pushed, GitError> {
+        let before = self.remote().reference(other).await?;
+        let other = Some((other, before.as_ref()));
+        self.change_ref(reference, expected, Some(&commit.sha), other)
             .await
     }
 
@@ -126,7 +140,7 @@ impl PartialClone {
         reference: &str,
         expected: &CommitSha,
     ) -> Result<Pushed, GitError> {
-        self.change_ref(reference, Some(expected), None).await
+        self.change_ref(reference, Some(expected), None, None).await
     }
 
     async fn change_ref(
@@ -134,6 +148,7 @@ impl PartialClone {
         reference: &str,
         expected: Option<&CommitSha>,
         wanted: Option<&CommitSha>,
+        other: Option<(&str, Option<&CommitSha>)>,
     ) -> Result<Pushed, GitError> {
         let url = self.remote().url().clone();
         let act = format!("pushing {reference} to {url}");
@@ -144,7 +159,14 @@ impl PartialClone {
         let mut git = self.git()?;
         // Without a window git looks for no delta base among objects that were never fetched.
         git.args(["-c", "pack.window=0", "push", "--quiet", "--no-verify"]);
+        if let Some((other, before)) = other {
+            git.arg("--atomic");
+            git.arg(format!("--force-with-lease={other}:{}", text(before)));
+        }
         git.args([lease.as_str(), ORIGIN, refspec.as_str()]);
+        if let Some((other, _)) = other {
+            git.arg(format!("{}:{other}", text(wanted)));
+        }
         let Err(error) = run(git, &act, b"").await else {
             return Ok(Pushed::Done);
         };

@@ -180,7 +180,8 @@ impl UnderLock<'_> {
     }
 }
 
-async fn apply(
+/// Applies the plan in a file.
+pub async fn apply(
     terraform: &Terraform,
     workdir: &Workdir,
     plan: &Path,

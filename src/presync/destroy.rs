@@ -1,5 +1,7 @@
-//! `presync destroy`: what a retired stage left. The preview works on a copy of the state and writes nothing anywhere.
+//! `presync destroy`: what a retired stage left. The preview works on a copy of the state and writes nothing anywhere; what was
+//! confirmed of it is then carried out ([`confirmed`]).
 
+pub mod confirmed;
 mod look;
 mod told;
 
@@ -10,10 +12,10 @@ use crate::transport::request::StageRequest;
 use super::PresyncError;
 use super::environment::Environment;
 use super::log::Log;
-use super::prepare::{self, Prepared};
+use super::prepare;
 use super::source::ConfigFolder;
 
-use look::{Found, Look};
+use look::{Found, Ground, Look};
 
 /// Shows what a destroy would take, and writes the log.
 pub async fn preview(
@@ -24,24 +26,22 @@ pub async fn preview(
 ) -> Result<(), PresyncError> {
     let read = async {
         let may_be_gone = ConfigFolder::MayBeGone;
-        let mut prepared = prepare::prepare(request, may_be_gone, environment, None, log).await?;
-        let reduction = look::reduce(&prepared, log)?;
-        prepare::say_variables(&prepared.source, log);
-        let Prepared { store, key, .. } = &mut prepared;
+        let prepared = prepare::prepare(request, may_be_gone, environment, None, log).await?;
+        let (ground, mut store) = Ground::reduced(prepared, log)?;
+        let key = &ground.key;
         prepare::say_where(environment, key, log);
         let state = store.read(key).await?.map(|stored| stored.state);
         let around = store.around(key).await?;
-        Ok::<_, PresyncError>((prepared, reduction, Found { state, around }))
+        Ok::<_, PresyncError>((ground, Found { state, around }))
     };
-    let (prepared, reduction, found) = tokio::select! {
+    let (ground, found) = tokio::select! {
         read = read => read?,
         signal = stop.next() => return Err(PresyncError::Stopped(signal)),
     };
     let look = Look {
         request,
         environment,
-        prepared: &prepared,
-        reduction: &reduction,
+        ground: &ground,
     };
     let preview = look.at(found, log, stop).await?;
     let (lines, digest) = record::encode(&preview)?;

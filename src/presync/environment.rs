@@ -11,8 +11,9 @@ use crate::names::{BranchName, NameError, Namespace, RepoUrl};
 use crate::protect::{Protection, ProtectionError};
 use crate::state_backend::recipients::{Recipients, RecipientsError};
 use crate::transport::request::{
-    LAYOUT, MASK, NAMESPACE, NO_PREFIX, PROTECT, SAVE_PATIENCE, STATE_AUTHOR, STATE_BRANCH,
-    STATE_PREFIX, STATE_URL, TERMINATION_FILE, TERRAFORM,
+    APPROVED_BY, CONFIRMED, LAYOUT, MASK, NAMESPACE, NO_PREFIX, PROTECT, REQUESTED_BY,
+    SAVE_PATIENCE, STATE_AUTHOR, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE,
+    TERRAFORM,
 };
 use crate::transport::summary::Summary;
 
@@ -89,6 +90,12 @@ pub struct Environment {
     pub save_patience: Duration,
     /// The namespace of a stage that is destroyed.
     pub namespace: Option<Namespace>,
+    /// Who asked for a destroy.
+    pub requested_by: Option<String>,
+    /// Who approved it.
+    pub approved_by: Option<String>,
+    /// What was confirmed, as the job packed it.
+    pub confirmed: Option<String>,
 }
 
 impl Environment {
@@ -119,6 +126,9 @@ impl Environment {
             protect: Protection::from_variable(&variable(PROTECT).unwrap_or_default())
                 .map_err(EnvironmentError::Protect)?,
             author: provenance::author()?,
+            requested_by: variable(REQUESTED_BY),
+            approved_by: variable(APPROVED_BY),
+            confirmed: in_pieces(CONFIRMED),
             namespace: variable(NAMESPACE)
                 .map(|value| named(NAMESPACE, &value))
                 .transpose()?,
@@ -182,6 +192,13 @@ pub fn write_summary(summary: &Summary) -> io::Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// What stands in `<prefix>1`, `<prefix>2` and so on, joined.
+fn in_pieces(prefix: &str) -> Option<String> {
+    let piece = |number: usize| variable(&format!("{prefix}{number}"));
+    let pieces: Vec<String> = (1..).map_while(piece).collect();
+    (!pieces.is_empty()).then(|| pieces.concat())
 }
 
 /// The variable's value; an empty one counts as absent.

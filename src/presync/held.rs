@@ -8,12 +8,14 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::names::{RepoUrl, StateKey};
+use crate::names::{CommitSha, RepoUrl, StateKey};
 use crate::state_backend::http::{Backend, Serves};
 use crate::state_backend::lock::{GivenBack, Lock, LockId, Taken, describe};
 use crate::state_backend::provenance::Provenance;
 use crate::state_backend::session::{Permits, Session};
 use crate::state_backend::store::Store;
+use crate::state_backend::store::around::Around;
+use crate::state_backend::store::retire::Retired;
 use crate::stop::Stop;
 use crate::terraform::ERRORED;
 
@@ -72,6 +74,28 @@ impl Held {
     /// The state as it is.
     pub async fn read(&self) -> Result<Option<Vec<u8>>, PresyncError> {
         Ok(self.session.lock().await.read().await?)
+    }
+
+    /// What stands around the state.
+    pub async fn around(&self) -> Result<Around, PresyncError> {
+        let mut session = self.session.lock().await;
+        Ok(session.store_mut().around(&self.key).await?)
+    }
+
+    /// The state repository's head as last read.
+    pub async fn head(&self) -> Option<CommitSha> {
+        self.session.lock().await.store_mut().known_head().cloned()
+    }
+
+    /// Removes the state, once its stage is destroyed, while the lock still is ours.
+    pub async fn retire(
+        &self,
+        subject: &str,
+        text: &str,
+        trailers: &[(&str, &str)],
+    ) -> Result<Retired, PresyncError> {
+        let mut session = self.session.lock().await;
+        Ok(session.retire(subject, text, trailers).await?)
     }
 
     /// Takes the state that Terraform wrote to its working folder because it could not hand it over.

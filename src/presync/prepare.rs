@@ -163,9 +163,15 @@ pub fn workdir(
     root: &Root,
     stage: &StageName,
     namespace: Option<&Namespace>,
-    mut variables: Vec<(String, OsString)>,
+    variables: Vec<(String, OsString)>,
     log: &mut Log,
 ) -> Result<Workdir, PresyncError> {
+    make_room(source, root, log)?;
+    Ok(workdir_of(source, stage, namespace, variables))
+}
+
+/// Takes what another run of Terraform left out of the root's folder, and puts in the file that points it to our backend.
+fn make_room(source: &Source, root: &Root, log: &mut Log) -> Result<(), PresyncError> {
     for leftover in [".terraform", ERRORED] {
         if root.remove_leftover(leftover)? {
             let folder = &source.terraform;
@@ -174,15 +180,24 @@ pub fn workdir(
             ));
         }
     }
-    root.write_override()?;
+    Ok(root.write_override()?)
+}
+
+/// The root's folder, made ready before, with other variables.
+pub fn workdir_of(
+    source: &Source,
+    stage: &StageName,
+    namespace: Option<&Namespace>,
+    mut variables: Vec<(String, OsString)>,
+) -> Workdir {
     variables.push(("TF_VAR_stage".to_owned(), stage.as_str().into()));
     variables.extend(
         namespace.map(|namespace| ("TF_VAR_namespace".to_owned(), namespace.as_str().into())),
     );
-    Ok(Workdir {
+    Workdir {
         folder: source.root.join(&source.terraform),
         variables,
-    })
+    }
 }
 
 /// Says which variable files Terraform gets.

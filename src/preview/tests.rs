@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use super::agreement::{Agreement, agreement};
 use super::objections::{Allowance, Left, Namespaced, against, left, objections};
 use super::reading::{Context, reading};
 use super::*;
@@ -254,4 +255,96 @@ fn a_missing_state_is_a_refusal_until_a_proof_or_the_flag_says_that_it_is_right(
         preview.told.state_folder.proof = Some(preview.revision.clone());
         assert_eq!(said(&preview, &[]), []);
     }
+}
+
+fn agreed(change: impl FnOnce(&mut Bound)) -> Result<Agreement, Vec<String>> {
+    let confirmed = whole().bound;
+    let mut now = confirmed.clone();
+    change(&mut now);
+    agreement(&confirmed.digest(), Some(&confirmed), &now)
+}
+
+fn serial(bound: &mut Bound, serial: u64) {
+    bound.state.position.as_mut().unwrap().serial = serial;
+}
+
+#[test]
+fn what_was_confirmed_agrees_and_so_does_what_a_run_has_left_of_it() {
+    assert_eq!(agreed(|_| ()), Ok(Agreement::Whole));
+    let rest = agreed(|now| {
+        serial(now, 15);
+        now.changes.pop();
+        now.forgotten.clear();
+    });
+    assert_eq!(rest, Ok(Agreement::Rest));
+    // Destroyed, and that could not be saved.
+    let gone = agreed(|now| {
+        serial(now, 13);
+        let destroyed = now.changes.pop().unwrap();
+        now.gone.push(Gone {
+            address: destroyed.address,
+            deposed: None,
+        });
+    });
+    assert_eq!(gone, Ok(Agreement::Rest));
+    let without_state = agreed(|now| {
+        now.state.position = None;
+        (now.changes, now.outputs) = (Vec::new(), Vec::new());
+        (now.gone, now.forgotten) = (Vec::new(), Vec::new());
+        now.versions.providers.clear();
+    });
+    assert_eq!(without_state, Ok(Agreement::Rest));
+}
+
+#[test]
+fn what_is_more_than_confirmed_or_less_without_a_write_or_on_other_ground_has_moved() {
+    type Case = (fn(&mut Bound), &'static str);
+    let cases: [Case; 9] = [
+        (
+            |b| b.changes[1].address = "terraform_data.new".to_owned(),
+            "terraform_data.new: destroy, which was not confirmed",
+        ),
+        (
+            |b| drop(b.changes.pop()),
+            "no longer terraform_data.x: destroy",
+        ),
+        (
+            |b| b.gone[0].address = "aws_db_instance.other".to_owned(),
+            "aws_db_instance.other: already gone, says the provider, which was not confirmed",
+        ),
+        (
+            |b| serial(b, 11),
+            "the state has the serial 11, and 12 was confirmed",
+        ),
+        (
+            |b| b.state.position.as_mut().unwrap().lineage = "m".to_owned(),
+            "the state has the lineage m, and l was confirmed",
+        ),
+        (
+            |b| drop(b.trees.insert("terraform".to_owned(), "cc".to_owned())),
+            "the folder terraform has changed",
+        ),
+        (
+            |b| b.stage = "dev".parse().unwrap(),
+            "ShopDeploy/prd was confirmed, and this is ShopDeploy/dev",
+        ),
+        (
+            |b| b.versions.terraform = "OpenTofu 1.12.6".to_owned(),
+            "stagewright 1.0.0 with Terraform 1.11.4 made the preview, and this is stagewright 1.0.0 with OpenTofu 1.12.6",
+        ),
+        (
+            |b| b.namespace = Some("x".parse().unwrap()),
+            "the namespace is another one",
+        ),
+    ];
+    for (change, said) in cases {
+        let differences = agreed(change).unwrap_err();
+        assert!(differences.contains(&said.to_owned()), "{differences:?}");
+    }
+    // Without the record only the whole of it agrees, and a record of something else is none.
+    let confirmed = whole().bound;
+    let mut rest = confirmed.clone();
+    serial(&mut rest, 15);
+    assert!(agreement(&confirmed.digest(), None, &rest).is_err());
+    assert!(agreement("sha256:00", Some(&confirmed), &rest).is_err());
 }

@@ -14,6 +14,7 @@ use crate::names::StateKey;
 
 use super::lock::{self, GivenBack, Lock, LockError, LockId, Standing, Taken};
 use super::provenance::Provenance;
+use super::store::retire::Retired;
 use super::store::{Store, StoreError};
 use super::succession::{Position, may_follow};
 
@@ -337,6 +338,43 @@ impl Session {
             }
             Err(error) => self.store_failed(&error),
         }
+    }
+
+    /// Removes the state as the end of a destroy, while the lock still is this run's: the commit has this first line, this text, and
+    /// trailers for the run's provenance and these.
+    pub async fn retire(
+        &mut self,
+        subject: &str,
+        text: &str,
+        trailers: &[(&str, &str)],
+    ) -> Result<Retired, StoreError> {
+        if let Err(answer) = self.may_write(None).await {
+            let why = match answer {
+                Answer::Locked(lock) => format!("it is held {}", lock::describe(&lock)),
+                Answer::NotLocked(_) => "it was released".to_owned(),
+                other => format!("{other:?}"),
+            };
+            return Err(StoreError::NotOurs {
+                key: self.key.clone(),
+                why,
+            });
+        }
+        let state = self.seen.clone().flatten().unwrap_or_default();
+        let position = Position::read(&state).unwrap_or_default();
+        let mut message = format!(
+            "{subject}\n\n{text}\n\n{}",
+            self.provenance.trailers(&position)
+        );
+        for (name, value) in trailers {
+            let value: Vec<&str> = value.split_whitespace().collect();
+            if !value.is_empty() {
+                message.push_str(&format!("{name}: {}\n", value.join(" ")));
+            }
+        }
+        let key = self.key.clone();
+        let retired = self.store.retire(&key, &message).await?;
+        self.see(None);
+        Ok(retired)
     }
 
     /// A write needs the lock: the run's own, or the one that the request names, and it must still stand.

@@ -20,6 +20,7 @@ use super::same::{self, Difference};
 use super::seal::{self, SealError, Sealed};
 
 pub mod around;
+pub mod retire;
 
 /// A state that could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +90,32 @@ pub enum StoreError {
         "the state {key} could not be written: others wrote to the state repository {RACES} times while it was tried; try again later"
     )]
     Contended {
+        /// Its path.
+        key: StateKey,
+    },
+    /// Somebody else's files.
+    #[error(
+        "{folder}/ in the state repository holds more than the state, so the state is not removed: {others}: move it away first, or find out whose it is"
+    )]
+    Beside {
+        /// The state's folder.
+        folder: String,
+        /// What else is in it.
+        others: String,
+    },
+    /// The lock is gone.
+    #[error("the lock of {key} is no longer this run's ({why}), so its state was not removed")]
+    NotOurs {
+        /// Its path.
+        key: StateKey,
+        /// What became of the lock.
+        why: String,
+    },
+    /// Somebody else has written it.
+    #[error(
+        "the state {key} was written by somebody else since this run has read it, so it is not removed: preview again"
+    )]
+    Unseen {
         /// Its path.
         key: StateKey,
     },

@@ -40,6 +40,26 @@ pub struct PlanRecord {
     pub changes: Changes,
 }
 
+/// What a destroy did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DestroyRecord {
+    /// The version of this shape: 1.
+    pub version: u32,
+    /// The commit that it worked from.
+    pub revision: CommitSha,
+    /// The state's path in the state repository.
+    pub key: StateKey,
+    /// What was confirmed.
+    pub digest: String,
+    /// How many objects this run destroyed.
+    pub destroyed: usize,
+    /// How many it forgot.
+    pub forgotten: usize,
+    /// The commit that removed the state; none where there was none any more.
+    pub removed: Option<String>,
+}
+
 /// The state as it was read, once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,9 +97,7 @@ pub enum RecordError {
 /// A record as the lines to print (without line ends), and its digest for the termination summary.
 pub fn encode<T: Serialize>(record: &T) -> Result<(Vec<String>, String), RecordError> {
     let json = serde_json::to_vec(record).map_err(RecordError::Content)?;
-    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-    packed.write_all(&json).map_err(RecordError::Unpack)?;
-    let text = STANDARD.encode(packed.finish().map_err(RecordError::Unpack)?);
+    let text = packed(&json)?;
     let parts: Vec<&str> = (0..text.len())
         .step_by(PART)
         .filter_map(|start| text.get(start..(start + PART).min(text.len())))
@@ -91,6 +109,33 @@ pub fn encode<T: Serialize>(record: &T) -> Result<(Vec<String>, String), RecordE
         .map(|(i, part)| format!("{PREFIX}{LINE_VERSION} {}/{count} {part}", i + 1))
         .collect();
     Ok((lines, digest(&json)))
+}
+
+/// A value as one text that holds it, compressed.
+pub fn pack<T: Serialize>(value: &T) -> Result<String, RecordError> {
+    packed(&serde_json::to_vec(value).map_err(RecordError::Content)?)
+}
+
+fn packed(json: &[u8]) -> Result<String, RecordError> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(json).map_err(RecordError::Unpack)?;
+    Ok(STANDARD.encode(packed.finish().map_err(RecordError::Unpack)?))
+}
+
+/// The value that [`pack`] has packed.
+pub fn unpack<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, RecordError> {
+    let packed = STANDARD.decode(text);
+    let packed = packed.map_err(|error| RecordError::Incomplete(error.to_string()))?;
+    serde_json::from_slice(&unzipped(&packed)?).map_err(RecordError::Content)
+}
+
+fn unzipped(packed: &[u8]) -> Result<Vec<u8>, RecordError> {
+    let mut json = Vec::new();
+    GzDecoder::new(packed)
+        .take(LARGEST)
+        .read_to_end(&mut json)
+        .map_err(RecordError::Unpack)?;
+    Ok(json)
 }
 
 /// The digest of a record's JSON.
@@ -153,11 +198,7 @@ impl Collector {
         let packed = STANDARD
             .decode(self.parts.concat())
             .map_err(|e| RecordError::Incomplete(e.to_string()))?;
-        let mut json = Vec::new();
-        GzDecoder::new(packed.as_slice())
-            .take(LARGEST)
-            .read_to_end(&mut json)
-            .map_err(RecordError::Unpack)?;
+        let json = unzipped(&packed)?;
         let record = serde_json::from_slice(&json).map_err(RecordError::Content)?;
         Ok(Some((record, digest(&json))))
     }

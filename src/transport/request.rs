@@ -46,6 +46,13 @@ pub const DEADLINE: Duration = Duration::from_secs(1800);
 /// The namespace of a stage that is destroyed, which has no place among the arguments there; unknown when unset.
 pub const NAMESPACE: &str = "STAGEWRIGHT_NAMESPACE";
 
+/// What was confirmed, compressed, in pieces `STAGEWRIGHT_CONFIRMED_1`, `_2`, …: a string there ends at 128 KiB.
+pub const CONFIRMED: &str = "STAGEWRIGHT_CONFIRMED_";
+/// Who asked for a destroy, for the commit that ends it.
+pub const REQUESTED_BY: &str = "STAGEWRIGHT_REQUESTED_BY";
+/// Who approved it.
+pub const APPROVED_BY: &str = "STAGEWRIGHT_APPROVED_BY";
+
 /// One stage at one commit: what every run of presync is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageRequest {
@@ -68,6 +75,11 @@ impl StageRequest {
     /// presync's arguments for a preview: `destroy --preview URL SHA STAGE [PATH]`.
     pub fn preview_arguments(&self) -> Vec<String> {
         self.arguments(&["destroy", "--preview"], None)
+    }
+
+    /// presync's arguments for the destroy of what was confirmed: `destroy --confirmed DIGEST URL SHA STAGE [PATH]`.
+    pub fn destroy_arguments(&self, digest: &str) -> Vec<String> {
+        self.arguments(&["destroy", "--confirmed", digest], None)
     }
 
     fn arguments(&self, verb: &[&str], namespace: Option<&Namespace>) -> Vec<String> {

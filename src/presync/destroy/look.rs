@@ -8,13 +8,16 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use tokio::sync::Mutex;
 
-use crate::names::Namespace;
+use crate::names::{Namespace, StateKey};
 use crate::presync::PresyncError;
 use crate::presync::environment::Environment;
 use crate::presync::log::Log;
 use crate::presync::prepare::{self, Prepared};
+use crate::presync::source::Source;
 use crate::preview::{Bound, Preview, VERSION, Versions};
+use crate::scratch::Scratch;
 use crate::state_backend::http::{Backend, Serves};
+use crate::state_backend::store::Store;
 use crate::state_backend::store::around::Around;
 use crate::stop::Stop;
 use crate::terraform::changes::{Action, Changes};
@@ -22,6 +25,7 @@ use crate::terraform::forget::{self, Forgotten};
 use crate::terraform::inventory::Inventory;
 
 use crate::terraform::reduction::Reduction;
+use crate::terraform::root::Root;
 use crate::terraform::{Terraform, Workdir};
 use crate::transport::record::{StatePosition, StateSeen};
 use crate::transport::request::StageRequest;
@@ -30,8 +34,7 @@ use crate::transport::request::StageRequest;
 const AT_ONCE: usize = 200;
 
 /// Reduces the root and puts it in the place of the one that was checked out.
-pub fn reduce(prepared: &Prepared, log: &mut Log) -> Result<Reduction, PresyncError> {
-    let Prepared { root, source, .. } = prepared;
+fn reduce(root: &Root, source: &Source, log: &mut Log) -> Result<Reduction, PresyncError> {
     let reduction = root.reduce(&source.terraform)?;
     for file in reduction.files() {
         log.say(file);
@@ -48,12 +51,57 @@ pub struct Found {
     pub around: Around,
 }
 
+/// Everything that was made ready, but for the state.
+pub struct Ground {
+    /// The run's private folder.
+    pub scratch: Scratch,
+    /// The program.
+    pub terraform: Terraform,
+    /// The sources on disk.
+    pub source: Source,
+    /// The root module, as it was.
+    pub root: Root,
+    /// What is left of it.
+    pub reduction: Reduction,
+    /// Where the state is kept.
+    pub key: StateKey,
+    /// What Terraform's providers get of the pod's account.
+    pub cluster: Vec<(String, OsString)>,
+}
+
+impl Ground {
+    /// Reduces what was prepared; the states are handed back.
+    pub fn reduced(prepared: Prepared, log: &mut Log) -> Result<(Ground, Store), PresyncError> {
+        let Prepared {
+            scratch,
+            terraform,
+            source,
+            root,
+            key,
+            store,
+            account: _,
+            cluster,
+        } = prepared;
+        let reduction = reduce(&root, &source, log)?;
+        prepare::say_variables(&source, log);
+        let ground = Ground {
+            scratch,
+            terraform,
+            source,
+            root,
+            reduction,
+            key,
+            cluster,
+        };
+        Ok((ground, store))
+    }
+}
+
 /// With what a stage is looked at.
 pub struct Look<'a> {
     pub request: &'a StageRequest,
     pub environment: &'a Environment,
-    pub prepared: &'a Prepared,
-    pub reduction: &'a Reduction,
+    pub ground: &'a Ground,
 }
 
 /// What came of the plan.
@@ -74,12 +122,12 @@ impl Look<'_> {
         log: &mut Log,
         stop: &mut Stop,
     ) -> Result<Preview, PresyncError> {
-        let Prepared {
+        let Ground {
             terraform,
             source,
             key,
             ..
-        } = self.prepared;
+        } = self.ground;
         let Found { state, around } = found;
         let config = self.config(log).await?;
         let head = state
@@ -160,15 +208,15 @@ impl Look<'_> {
         log: &mut Log,
         stop: &mut Stop,
     ) -> Result<Planned, PresyncError> {
-        let Prepared {
+        let Ground {
             scratch,
             terraform,
             source,
             root,
+            reduction,
             key,
             cluster,
-            ..
-        } = self.prepared;
+        } = self.ground;
         let unusable = |source| PresyncError::State {
             key: key.to_string(),
             source,
@@ -190,8 +238,7 @@ impl Look<'_> {
                 ..Planned::default()
             });
         }
-        self.reduction
-            .check_providers(left().map(|instance| instance.provider.as_str()))?;
+        reduction.check_providers(left().map(|instance| instance.provider.as_str()))?;
         self.say_namespace(log);
         let copy = Arc::new(Mutex::new(Some(Bytes::from(state))));
         let backend = Backend::start(Serves::Copy(Arc::clone(&copy))).await?;
@@ -229,7 +276,7 @@ impl Look<'_> {
 
     /// Says of a namespace that the root wants and nobody has given.
     fn say_namespace(&self, log: &mut Log) {
-        let mut variables = self.reduction.variables().iter();
+        let mut variables = self.ground.reduction.variables().iter();
         let wanted = variables.any(|v| v.name == "namespace" && !v.has_default);
         let given =
             self.environment.namespace.is_some() || std::env::var_os("TF_VAR_namespace").is_some();

@@ -6,23 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::git::{Remote, history};
 use crate::presync::PresyncError;
 use crate::presync::log::Log;
-use crate::presync::prepare::Prepared;
 use crate::preview::{ConfigFolder, Data, Note, StateFolder, Told, Written};
 use crate::state_backend::store::around::Around;
 use crate::terraform::data_bearing;
 use crate::terraform::reduction::{self, Notes};
 
-use super::look::{Look, Planned};
+use super::look::{Ground, Look, Planned};
 
 impl Look<'_> {
     /// What is left of the stage's folder in the deploy repository.
     pub(super) async fn config(&self, log: &mut Log) -> Result<ConfigFolder, PresyncError> {
-        let Prepared {
-            scratch,
-            source,
-            store: _,
-            ..
-        } = self.prepared;
+        let Ground {
+            scratch, source, ..
+        } = self.ground;
         let mut config = ConfigFolder {
             path: source.config.clone(),
             files: source.config_files.clone().unwrap_or_default(),
@@ -53,7 +49,7 @@ impl Look<'_> {
 
     /// The variables that have no value now that the stage's variable files are gone, unless the root's own files set it.
     fn without_value(&self) -> Vec<String> {
-        if self.prepared.source.config_files.is_some() {
+        if self.ground.source.config_files.is_some() {
             return Vec::new();
         }
         let given = |name: &str| {
@@ -61,7 +57,7 @@ impl Look<'_> {
                 || (name == "namespace" && self.environment.namespace.is_some())
                 || std::env::var_os(format!("TF_VAR_{name}")).is_some()
         };
-        let variables = self.reduction.variables().iter();
+        let variables = self.ground.reduction.variables().iter();
         variables
             .filter(|variable| !variable.has_default && !given(&variable.name))
             .map(|variable| variable.name.clone())
@@ -139,7 +135,7 @@ impl Look<'_> {
         let mut warnings = Vec::new();
         let in_state = planned.inventory.instances().iter();
         let in_state = in_state.map(|instance| instance.provider.as_str());
-        for provider in self.reduction.unpinned_providers(in_state) {
+        for provider in self.ground.reduction.unpinned_providers(in_state) {
             warnings.push(format!(
                 "no lock file and no constraint says the version of {provider}: the newest is taken, which may not be the one that wrote the state"
             ));
@@ -173,14 +169,14 @@ impl Look<'_> {
 
     /// Those of the root, and those of the local modules that are dropped with their calls.
     fn notes(&self) -> Notes {
-        let source = &self.prepared.source;
-        let mut notes = self.reduction.notes().clone();
+        let source = &self.ground.source;
+        let mut notes = self.ground.reduction.notes().clone();
         let modules = source.trees.keys();
         for folder in
             modules.filter(|folder| **folder != source.terraform && **folder != source.config)
         {
             let files = files_of(&source.root.join(folder));
-            let flavour = self.prepared.terraform.flavour();
+            let flavour = self.ground.terraform.flavour();
             notes.extend(Notes::of_module(&files, folder, flavour));
         }
         notes

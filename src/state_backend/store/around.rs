@@ -52,18 +52,24 @@ impl Store {
         let proof = self.clone.remote().reference(&proof_reference(key)).await;
         around.proof = proof?;
         if is_there {
-            around.written = self.last_writer(key).await?;
+            let subject = format!("Update {key}");
+            around.written = self.last(|found| found == subject).await?;
         } else {
             around.near = self.near(&head, key).await?;
+            if around.proof.is_none() {
+                // A run that was killed after it had removed the state, and before it had kept the proof.
+                let subject = format!("Remove {folder}/: ");
+                let removed = self.last(|found| found.starts_with(&subject)).await?;
+                around.proof = removed.map(|removed| removed.commit);
+            }
         }
         Ok(around)
     }
 
-    /// Both this program and terraform-backend-git name the state in the first line of its commit.
-    async fn last_writer(&self, key: &StateKey) -> Result<Option<Written>, GitError> {
+    /// The last commit of the branch with such a first line. Both this program and terraform-backend-git name the state there.
+    async fn last(&self, fits: impl Fn(&str) -> bool) -> Result<Option<Written>, GitError> {
         let folder = self.folder.join("history.git");
-        let subject = format!("Update {key}");
-        history::last_with_subject(self.clone.remote(), &folder, &self.branch, &subject).await
+        history::last_with_subject(self.clone.remote(), &folder, &self.branch, fits).await
     }
 
     /// The states below the deepest folder on the way to `key` that there is; of a repository or prefix that is not there,

@@ -17,12 +17,12 @@ const EXAMPLE: &str = "To try it without any set-up:
   stagewright-destroy-stage check --sandbox --repo FieldnotesDeploy --stage demo
   stagewright-destroy-stage preview --sandbox --repo FieldnotesDeploy --stage demo --namespace fieldnotes-demo";
 
-/// Make sure that nothing deploys a retired stage any more, and show what a destroy of it would take
+/// Destroy what a retired stage left: nothing that is deployed, and nothing that was not shown
 #[derive(Debug, Parser)]
 #[command(name = PROGRAM, version, after_help = EXAMPLE)]
 struct Cli {
     /// What to do
-    #[arg(value_enum, default_value_t = Step::Check)]
+    #[arg(value_enum, default_value_t = Step::All)]
     step: Step,
     #[command(flatten)]
     target: TargetArguments,
@@ -34,7 +34,10 @@ struct Cli {
     not_deploying: Vec<ApplicationName>,
     #[command(flatten)]
     allowances: AllowanceArguments,
-    /// Keep what a confirmation of the preview needs in FILE
+    /// Who approved the destroy, for its commits
+    #[arg(long, value_name = "WHO", env = "STAGEWRIGHT_APPROVED_BY")]
+    approved_by: Option<String>,
+    /// Keep what a confirmation of the preview needs in FILE; destroy and remove-config take it from there
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// The number of the build that asks
@@ -64,6 +67,7 @@ impl Cli {
             build_url: given(&self.build_url),
             allowed: self.allowances.given(),
             record: self.record.clone(),
+            approved_by: given(&self.approved_by),
         })
     }
 }

@@ -1,26 +1,31 @@
 //! Destroying what a retired stage left, step by step. The guard goes first: a stage that anything still deploys is refused.
 
 mod check;
+mod confirm;
+mod destroy;
 mod error;
 mod preview;
 mod record;
+mod remove_config;
 pub mod result;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::names::{ApplicationName, Namespace, Target};
-use crate::preview::objections::Allowance;
+use crate::preview::objections::{Allowance, Left, left};
 use crate::report::{Failure, Outcome};
 use crate::settings::Settings;
 use crate::stop::Stop;
 
 use check::check;
+use confirm::Answer;
 pub use error::DestroyError;
+use record::Record;
 pub use result::DestroyReport;
 use result::Progress;
 
@@ -35,6 +40,12 @@ pub enum Step {
     Check,
     /// Show what a destroy would take; change nothing
     Preview,
+    /// Destroy what the record of a preview confirms, and remove the state
+    Destroy,
+    /// Remove the stage's config folder, once the record says that it is destroyed
+    RemoveConfig,
+    /// All of it, one after the other, with the confirmation typed at the terminal
+    All,
 }
 
 /// What the caller asked for.
@@ -52,8 +63,10 @@ pub struct Wanted {
     pub build_url: Option<String>,
     /// What the caller takes upon himself.
     pub allowed: BTreeSet<Allowance>,
-    /// Where the record of a preview goes.
+    /// Where the record of a preview goes, and where it is taken from.
     pub record: Option<PathBuf>,
+    /// Who approved the destroy.
+    pub approved_by: Option<String>,
 }
 
 /// Carries out a step, and says on standard error what is worked on. The report holds as much as was known when it ended,
@@ -85,6 +98,61 @@ async fn carry_out(
             }
             signal = stop.next() => Ok(Outcome::of_stop(signal)),
         },
-        Step::Preview => preview::preview(wanted, settings, stop, progress).await,
+        Step::Preview => {
+            let previewed = preview::preview(wanted, settings, stop, progress).await?;
+            Ok(previewed.map_or_else(|outcome| outcome, |_| Outcome::Done))
+        }
+        Step::Destroy => {
+            let (file, mut record) = record_of(wanted, "destroy")?;
+            let outcome = destroy::destroy(&mut record, wanted, settings, stop, progress).await?;
+            if record.done.is_some() {
+                record.write(file).map_err(DestroyError::from)?;
+            }
+            Ok(outcome)
+        }
+        Step::RemoveConfig => {
+            let (_, record) = record_of(wanted, "remove-config")?;
+            remove_config::remove_config(&record, wanted, settings, stop, progress).await
+        }
+        Step::All => all(wanted, settings, stop, progress).await,
     }
+}
+
+/// The record that was handed over.
+fn record_of<'a>(
+    wanted: &'a Wanted,
+    step: &'static str,
+) -> Result<(&'a Path, Record), DestroyError> {
+    let file = wanted.record.as_deref();
+    let file = file.ok_or(DestroyError::NeedsRecord { step })?;
+    Ok((file, Record::read(file)?))
+}
+
+/// Previews, asks at the terminal, destroys, and removes the config folder.
+async fn all(
+    wanted: &Wanted,
+    settings: &Settings,
+    stop: &mut Stop,
+    progress: &mut Progress,
+) -> Result<Outcome, Failure> {
+    let mut record = match preview::preview(wanted, settings, stop, progress).await? {
+        Ok(record) => record,
+        Err(outcome) => return Ok(outcome),
+    };
+    if left(&record.preview) == Left::Nothing {
+        return Ok(Outcome::Done);
+    }
+    match confirm::ask(&record.target, stop).await {
+        Answer::Yes => {}
+        Answer::No => return Err(DestroyError::NotConfirmed.into()),
+        Answer::Stopped(signal) => return Ok(Outcome::of_stop(signal)),
+    }
+    let outcome = destroy::destroy(&mut record, wanted, settings, stop, progress).await?;
+    if outcome != Outcome::Done {
+        return Ok(outcome);
+    }
+    if let Some(file) = &wanted.record {
+        record.write(file).map_err(DestroyError::from)?;
+    }
+    remove_config::remove_config(&record, wanted, settings, stop, progress).await
 }

@@ -91,6 +91,7 @@ impl EstateError {
                 ForgeError::NoFile { .. }
                 | ForgeError::Git { .. }
                 | ForgeError::List { .. }
+                | ForgeError::Write { .. }
                 | ForgeError::Scratch(_) => Outcome::Failed,
             },
             EstateError::SettingsName { source, .. } => match **source {

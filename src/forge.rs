@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::git::GitError;
 use crate::git::history::{Located, Reach};
+use crate::git::write::Author;
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
 use crate::scratch::ScratchError;
 
@@ -70,6 +71,15 @@ pub enum ForgeError {
         #[source]
         source: GitError,
     },
+    /// git could not write it.
+    #[error("{repo} could not be written")]
+    Write {
+        /// The repository.
+        repo: RepoName,
+        /// Why.
+        #[source]
+        source: GitError,
+    },
     /// The folder of repositories could not be listed.
     #[error("the repositories in {place} could not be listed")]
     List {
@@ -94,6 +104,32 @@ fn spelled(names: &[RepoName]) -> String {
 fn list<T: std::fmt::Display>(names: &[T]) -> String {
     let names: Vec<String> = names.iter().map(T::to_string).collect();
     names.join(", ")
+}
+
+/// What became of the removal of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// This commit removed it.
+    Done(CommitSha),
+    /// The branch has no such folder.
+    Nothing,
+    /// The folder is another one than was expected; it stays.
+    Changed,
+    /// The branch was written while it was read; nothing was done.
+    Moved,
+}
+
+/// A folder that is to go from a branch.
+#[derive(Clone, Copy, Debug)]
+pub struct FolderToGo<'a> {
+    /// The repository.
+    pub repo: &'a RepoName,
+    /// The branch.
+    pub branch: &'a BranchName,
+    /// The folder.
+    pub folder: &'a str,
+    /// The id of its tree, as it was when it was decided.
+    pub tree: &'a str,
 }
 
 /// A forge.
@@ -174,6 +210,37 @@ impl Forge {
             commit: commit.clone(),
             file: file.to_owned(),
         })
+    }
+
+    /// The id of a folder's tree at a commit; nothing where it has no such folder.
+    pub async fn tree_of(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        folder: &str,
+    ) -> Result<Option<String>, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.tree_of(repo, commit, folder).await,
+        }
+    }
+
+    /// Removes a folder in one commit on top of the branch's head, if it is what it was. The caller judges anew before it tries again.
+    pub async fn remove_folder(
+        &self,
+        folder: FolderToGo<'_>,
+        message: &str,
+        author: &Author,
+    ) -> Result<Removal, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.remove_folder(folder, message, author).await,
+        }
+    }
+
+    /// Finds out, as far as git can tell, whether the branch would take a commit; writes nothing.
+    pub async fn may_write(&self, repo: &RepoName, branch: &BranchName) -> Result<(), ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.may_write(repo, branch).await,
+        }
     }
 
     /// Whether the commit has this folder.

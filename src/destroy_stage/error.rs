@@ -8,9 +8,13 @@ use crate::estate::{EstateError, of_cluster};
 use crate::forge::ForgeError;
 use crate::guard::{Asker, Refusal};
 use crate::names::{RepoName, nearest};
+use crate::presync::environment::EnvironmentError;
 use crate::preview::objections::Objection;
 use crate::report::{Failure, Outcome, OutputError};
 use crate::runner::RunnerError;
+use crate::transport::record;
+
+use super::record::RecordError;
 
 /// Why a stage could not be destroyed.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +76,26 @@ pub enum DestroyError {
     OtherRecord,
     #[error("{}", sentences(.0))]
     Objected(Vec<Objection>),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("the step {step} needs the record of a preview: --record FILE")]
+    NeedsRecord { step: &'static str },
+    #[error("moved since the preview, so nothing was changed: {} in the deploy repository is another than was previewed; preview again", .folders.join(", "))]
+    Moved { folders: Vec<String> },
+    #[error(
+        "others wrote to the deploy repository each time that the config folder was to be removed: try again later"
+    )]
+    Contended,
+    #[error("what was confirmed could not be handed on")]
+    Pack(#[source] record::RecordError),
+    #[error(
+        "what was confirmed is too large to be handed on: destroy the stage in parts, by targets of Terraform's own"
+    )]
+    TooLarge,
+    #[error("the author of the commit is wrong")]
+    Author(#[source] EnvironmentError),
+    #[error("Not confirmed: nothing was destroyed.")]
+    NotConfirmed,
 }
 
 /// One sentence after the other.
@@ -125,11 +149,25 @@ impl DestroyError {
             DestroyError::NoRepository { .. }
             | DestroyError::OtherSpelling { .. }
             | DestroyError::Objected(_)
+            | DestroyError::Record(
+                RecordError::Digest | RecordError::OtherTarget { .. } | RecordError::NotDone,
+            )
             | DestroyError::Refused(Refusal::Deployed(_)) => Outcome::Refused,
             DestroyError::NoApplications { .. }
             | DestroyError::FileOutsideSandbox { .. }
             | DestroyError::Refused(Refusal::NotUnproven { .. }) => Outcome::Usage,
-            DestroyError::Output(_)
+            DestroyError::Moved { .. } | DestroyError::Record(RecordError::Expired { .. }) => {
+                Outcome::Moved
+            }
+            DestroyError::Contended => Outcome::Later,
+            DestroyError::NotConfirmed => Outcome::NotConfirmed,
+            DestroyError::NeedsRecord { .. }
+            | DestroyError::Author(_)
+            | DestroyError::Record(RecordError::Content { .. }) => Outcome::Usage,
+            DestroyError::Record(RecordError::Read { .. })
+            | DestroyError::Pack(_)
+            | DestroyError::TooLarge
+            | DestroyError::Output(_)
             | DestroyError::Show(_)
             | DestroyError::NoRecord
             | DestroyError::OtherRecord

@@ -20,13 +20,14 @@ use super::record::{Made, NotInUse, Record};
 use super::result::{Previewed, Progress};
 use super::{DestroyError, PROGRAM, Wanted};
 
-/// Has the guard judge, previews, and shows it in the order in which it is to be read.
+/// Has the guard judge, previews, and shows it in the order in which it is to be read. The record of it; the outcome of a run that
+/// came to none.
 pub(super) async fn preview(
     wanted: &Wanted,
     settings: &Settings,
     stop: &mut Stop,
     progress: &mut Progress,
-) -> Result<Outcome, Failure> {
+) -> Result<Result<Record, Outcome>, Failure> {
     let shown = Shown::open(None).map_err(DestroyError::from)?;
     let gathered = async {
         let runner = Runner::open(settings).await?;
@@ -39,7 +40,7 @@ pub(super) async fn preview(
     };
     let (runner, checked, revision, branch) = tokio::select! {
         gathered = gathered => gathered?,
-        signal = stop.next() => return Ok(Outcome::of_stop(signal)),
+        signal = stop.next() => return Ok(Err(Outcome::of_stop(signal))),
     };
     report::heading(
         "revision",
@@ -74,13 +75,13 @@ pub(super) async fn preview(
     let Some(preview) = ran.record.filter(|_| outcome == Outcome::Done) else {
         return match outcome {
             Outcome::Done => Err(DestroyError::NoRecord.into()),
-            outcome => Ok(outcome),
+            outcome => Ok(Err(outcome)),
         };
     };
     is_of(&preview, &request)?;
     let namespaces = tokio::select! {
         namespaces = namespaces_of(&preview, &runner) => namespaces,
-        signal = stop.next() => return Ok(Outcome::of_stop(signal)),
+        signal = stop.next() => return Ok(Err(Outcome::of_stop(signal))),
     };
     let reading = read(&preview, &checked, &runner, &namespaces, settings);
     report::text(&reading).map_err(DestroyError::Show)?;
@@ -100,7 +101,7 @@ pub(super) async fn preview(
     if let Some(file) = &wanted.record {
         record.write(file).map_err(DestroyError::from)?;
     }
-    Ok(Outcome::Done)
+    Ok(Ok(record))
 }
 
 /// Refuses a record of another stage, commit or state than what was asked for.

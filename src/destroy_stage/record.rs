@@ -2,14 +2,16 @@
 //! that was tampered with can only be refused: the destroying run finds out all of it again.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::guard::{Cleared, Unproven};
+use crate::names::Target;
 use crate::preview::Preview;
 use crate::preview::objections::{Allowance, Namespaced};
 use crate::report::{self, OutputError};
+use crate::transport::record::DestroyRecord;
 
 /// The version of this shape.
 const VERSION: u32 = 1;
@@ -42,6 +44,66 @@ pub struct Record {
     pub namespaces: Vec<(String, Namespaced)>,
     /// What presync found.
     pub preview: Preview,
+    /// What came of it, once it was destroyed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<Done>,
+}
+
+/// A destroy that has come to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Done {
+    /// When, as RFC 3339.
+    pub at: String,
+    /// What presync did.
+    pub record: DestroyRecord,
+}
+
+/// A record that confirms nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// It could not be read.
+    #[error("the record {} could not be read", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It is none.
+    #[error("{} is not a record of a preview that this version reads", file.display())]
+    Content {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// It was tampered with, or cut short.
+    #[error("the record's digest is not that of what it holds: preview again")]
+    Digest,
+    /// It is another stage's.
+    #[error(
+        "the record is of {of}, and {wanted} was to be destroyed: hand over the record of its own preview"
+    )]
+    OtherTarget {
+        /// Whose it is.
+        of: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// It is too old.
+    #[error("the record could be confirmed until {expires}, which is over: preview again")]
+    Expired {
+        /// Until when.
+        expires: String,
+    },
+    /// Nothing was destroyed by it yet.
+    #[error(
+        "the record says of no destroy that it completed, so the config folder stays: run destroy with it first"
+    )]
+    NotDone,
 }
 
 /// What proves that the stage is not in use.
@@ -115,7 +177,66 @@ impl Record {
             allowed: made.allowed,
             namespaces: made.namespaces,
             preview,
+            done: None,
         }
+    }
+
+    /// Reads a record file.
+    pub fn read(file: &Path) -> Result<Record, RecordError> {
+        let text = std::fs::read(file).map_err(|source| RecordError::Read {
+            file: file.to_owned(),
+            source,
+        })?;
+        serde_json::from_slice(&text).map_err(|source| RecordError::Content {
+            file: file.to_owned(),
+            source,
+        })
+    }
+
+    /// Refuses to destroy this target by it, unless it is its own and not too old. One that was begun with may be gone on with.
+    pub fn fits(&self, target: &Target, now: jiff::Timestamp) -> Result<(), RecordError> {
+        self.is_of(target)?;
+        let expires: Option<jiff::Timestamp> = self.expires.parse().ok();
+        if expires.is_none_or(|expires| expires < now) {
+            return Err(RecordError::Expired {
+                expires: self.expires.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Refuses to remove this target's config folder by it, unless it is its own and tells of a destroy that came to its end.
+    pub fn fits_done(&self, target: &Target) -> Result<(), RecordError> {
+        self.is_of(target)?;
+        let done = self.done.as_ref();
+        if done.is_none_or(|done| done.record.digest != self.digest) {
+            return Err(RecordError::NotDone);
+        }
+        Ok(())
+    }
+
+    fn is_of(&self, target: &Target) -> Result<(), RecordError> {
+        let bound = &self.preview.bound;
+        if self.version != VERSION || bound.digest() != self.digest || bound.target() != self.target
+        {
+            return Err(RecordError::Digest);
+        }
+        if self.target != target.to_string() {
+            return Err(RecordError::OtherTarget {
+                of: self.target.clone(),
+                wanted: target.to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Notes that what it confirms is destroyed.
+    pub fn is_done(&mut self, record: DestroyRecord, now: jiff::Timestamp) {
+        let now = now.round(jiff::Unit::Second).unwrap_or(now);
+        self.done = Some(Done {
+            at: now.to_string(),
+            record,
+        });
     }
 
     /// Writes it to a file, whole or not at all.

@@ -12,7 +12,7 @@ use crate::preview::objections::{Allowance, Left};
 use crate::preview::{Data, Preview};
 use crate::report::{self, Failure, Outcome};
 use crate::transport::follow::Complete;
-use crate::transport::record::StateSeen;
+use crate::transport::record::{DestroyRecord, StateSeen};
 
 use super::record::Record;
 use super::{Step, Wanted};
@@ -32,6 +32,12 @@ pub struct Progress {
     pub complete: Option<Complete>,
     /// The last line of presync's log.
     pub last_line: Option<String>,
+    /// Whether the config folder is gone.
+    pub config_removed: bool,
+    /// The commit that removed it.
+    pub config_commit: Option<CommitSha>,
+    /// What presync's destroy did.
+    pub destroyed: Option<DestroyRecord>,
 }
 
 /// What a preview found.
@@ -163,6 +169,9 @@ struct ResultFile<'a> {
     check: Option<CheckInResult<'a>>,
     preview: Option<&'a Previewed>,
     record: Option<&'a Path>,
+    destroyed: Option<&'a DestroyRecord>,
+    config_removed: bool,
+    config_commit: Option<&'a CommitSha>,
     log_complete: Option<bool>,
     seconds: f64,
 }
@@ -280,6 +289,9 @@ impl DestroyReport {
             }),
             preview: self.progress.preview.as_ref(),
             record: record.as_deref(),
+            destroyed: self.progress.destroyed.as_ref(),
+            config_removed: self.progress.config_removed,
+            config_commit: self.progress.config_commit.as_ref(),
             log_complete: self.progress.complete.as_ref().map(|c| *c == Complete::Yes),
             seconds: (self.took.as_secs_f64() * 1000.0).round() / 1000.0,
         }
@@ -318,6 +330,45 @@ impl DestroyReport {
         match self.step {
             Step::Check => self.last_line_of_check(),
             Step::Preview => self.last_line_of_preview(),
+            // Until it is confirmed it is a preview; whatever stopped it then has its sentence above.
+            Step::All if self.progress.destroyed.is_none() && self.outcome == Outcome::Done => {
+                self.last_line_of_preview()
+            }
+            Step::Destroy | Step::RemoveConfig | Step::All => self.last_line_of_destroy(),
+        }
+    }
+
+    fn last_line_of_destroy(&self) -> String {
+        let target = &self.wanted.target;
+        let took = format!("{:.1} s", self.took.as_secs_f64());
+        let Progress {
+            destroyed,
+            complete,
+            config_removed,
+            ..
+        } = &self.progress;
+        if *config_removed {
+            return format!(
+                "Destroyed: all of {target}, its state and its config folder are removed, in {took}. Next: nothing."
+            );
+        }
+        match (destroyed, self.step) {
+            (Some(done), _) => format!(
+                "Destroyed: all of {target}, {} object(s) destroyed and {} forgotten by this run, its state is removed, in {took}. Next: \
+                 remove-config with the same record removes the config folder.",
+                done.destroyed, done.forgotten
+            ),
+            (None, Step::RemoveConfig) => format!(
+                "Removed: nothing of {target}, in {took}. Next: mend what is named above, and run it again."
+            ),
+            (None, _) if complete.is_none() => format!(
+                "Destroyed: nothing of {target}, in {took}. Next: mend what is named above, and run it again."
+            ),
+            // What was taken stands in the log, and in the state what is left.
+            (None, _) => format!(
+                "Destroyed: not all of {target}, as the log above says, in {took}. Next: see to what is named above, and run it again \
+                 with the same record: it goes on with what is left."
+            ),
         }
     }
 

@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::Mutex;
 
 use crate::git::history::{self, Located};
-use crate::git::tree::{Extent, Found, Kind, PartialClone};
+use crate::git::tree::{Commit, Extent, Found, Kind, PartialClone};
+use crate::git::write::{Author, Change, Pushed};
 use crate::git::{Credentials, GitError, Remote};
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
 use crate::scratch::Scratch;
 
-use super::ForgeError;
+use super::{FolderToGo, ForgeError, Removal};
 
 /// How many names an error lists.
 const NAMES: usize = 20;
@@ -152,6 +153,81 @@ impl GitForge {
         read.await.map_err(git(repo))
     }
 
+    pub(super) async fn tree_of(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        folder: &str,
+    ) -> Result<Option<String>, ForgeError> {
+        let mut clones = self.clones.lock().await;
+        let clone = clones.of(self, repo)?;
+        let read = async {
+            let commit = clone.commit(commit, Extent::TopTree).await?;
+            folder_at(clone, &commit, folder).await
+        };
+        read.await.map_err(git(repo))
+    }
+
+    pub(super) async fn remove_folder(
+        &self,
+        wanted: FolderToGo<'_>,
+        message: &str,
+        author: &Author,
+    ) -> Result<Removal, ForgeError> {
+        let FolderToGo {
+            repo,
+            branch,
+            folder,
+            tree,
+        } = wanted;
+        let mut clones = self.clones.lock().await;
+        let clone = clones.of(self, repo)?;
+        let read = async {
+            let head = clone.head(branch, Extent::TopTree).await?;
+            let found = folder_at(clone, &head, folder).await?;
+            Ok((head, found))
+        };
+        let (head, found) = read.await.map_err(git(repo))?;
+        match found {
+            None => return Ok(Removal::Nothing),
+            Some(found) if found != tree => return Ok(Removal::Changed),
+            Some(_) => {}
+        }
+        let write = async {
+            let without = clone
+                .tree_with(Some(&head), folder, Change::RemoveFolder)
+                .await?;
+            let commit = clone.make_commit(without, Some(&head), message, author)?;
+            let reference = format!("refs/heads/{branch}");
+            match clone.push(&reference, Some(&head.sha), &commit).await? {
+                Pushed::Done => Ok(Removal::Done(commit.sha)),
+                Pushed::Moved(_) => Ok(Removal::Moved),
+            }
+        };
+        write.await.map_err(|source| ForgeError::Write {
+            repo: repo.clone(),
+            source,
+        })
+    }
+
+    pub(super) async fn may_write(
+        &self,
+        repo: &RepoName,
+        branch: &BranchName,
+    ) -> Result<(), ForgeError> {
+        let mut clones = self.clones.lock().await;
+        let clone = clones.of(self, repo)?;
+        let head = clone
+            .head(branch, Extent::TopTree)
+            .await
+            .map_err(git(repo))?;
+        let tried = clone.try_push(&format!("refs/heads/{branch}"), &head).await;
+        tried.map_err(|source| ForgeError::Write {
+            repo: repo.clone(),
+            source,
+        })
+    }
+
     pub(super) async fn has_folder(
         &self,
         repo: &RepoName,
@@ -244,6 +320,18 @@ fn names_in(folder: &std::path::Path) -> std::io::Result<Vec<RepoName>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// The id of a folder's tree; nothing where there is none.
+async fn folder_at(
+    clone: &mut PartialClone,
+    commit: &Commit,
+    folder: &str,
+) -> Result<Option<String>, GitError> {
+    match clone.find(commit, folder).await? {
+        Found::Entry(entry) if entry.kind == Kind::Tree => Ok(Some(entry.id.to_string())),
+        _ => Ok(None),
+    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ pub enum Change {
     Put(Oid),
     /// Gone, and with it the folders that hold nothing else.
     Remove,
+    /// A folder that is gone with all that is in it, and with it the folders that hold nothing else.
+    RemoveFolder,
 }
 
 impl PartialClone {
@@ -69,7 +71,10 @@ impl PartialClone {
                 Some(Entry {
                     kind: Kind::File { .. },
                     ..
-                }) if last => None,
+                }) if last && change != Change::RemoveFolder => None,
+                Some(Entry {
+                    kind: Kind::Tree, ..
+                }) if last && change == Change::RemoveFolder => None,
                 None => None,
                 Some(_) => {
                     return Err(GitError::Refused {
@@ -132,6 +137,17 @@ impl PartialClone {
         let other = Some((other, before.as_ref()));
         self.change_ref(reference, expected, Some(&commit.sha), other)
             .await
+    }
+
+    /// Asks the server whether it would let this account write `reference`, by a push of what is there already that is given up before it
+    /// is made. A rule of the server that judges the commit itself is not asked.
+    pub async fn try_push(&mut self, reference: &str, head: &Commit) -> Result<(), GitError> {
+        let act = format!("trying a push of {reference} to {}", self.remote().url());
+        let mut git = self.git()?;
+        git.args(["push", "--quiet", "--no-verify", "--dry-run", ORIGIN]);
+        git.arg(format!("{}:{reference}", head.sha));
+        run(git, &act, b"").await?;
+        Ok(())
     }
 
     /// Removes `reference`, if it still is at `expected`.
@@ -203,7 +219,7 @@ fn rebuilt(
 ) -> Result<Oid, git2::Error> {
     let mut put = match change {
         Change::Put(blob) => Some((blob, 0o100_644)),
-        Change::Remove => None,
+        Change::Remove | Change::RemoveFolder => None,
     };
     for (depth, (name, tree)) in levels.iter().enumerate().rev() {
         let tree = tree.map(|id| repository.find_tree(id)).transpose()?;

@@ -12,8 +12,7 @@ use crate::protect::{Protection, ProtectionError};
 use crate::state_backend::recipients::{Recipients, RecipientsError};
 use crate::transport::request::{
     APPROVED_BY, CONFIRMED, LAYOUT, MASK, NAMESPACE, NO_PREFIX, PROTECT, REQUESTED_BY,
-    SAVE_PATIENCE, STATE_AUTHOR, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE,
-    TERRAFORM,
+    SAVE_PATIENCE, STATE_BRANCH, STATE_PREFIX, STATE_URL, TERMINATION_FILE, TERRAFORM,
 };
 use crate::transport::summary::Summary;
 
@@ -48,8 +47,10 @@ pub enum EnvironmentError {
         source: NameError,
     },
     /// Not an author.
-    #[error("the variable {STATE_AUTHOR} is {value:?}, and \"Name <address>\" is expected")]
+    #[error("the variable {variable} is {value:?}, and \"Name <address>\" is expected")]
     Author {
+        /// The variable.
+        variable: &'static str,
         /// What it holds.
         value: String,
     },
@@ -128,7 +129,7 @@ impl Environment {
             author: provenance::author()?,
             requested_by: variable(REQUESTED_BY),
             approved_by: variable(APPROVED_BY),
-            confirmed: in_pieces(CONFIRMED),
+            confirmed: confirmed(),
             namespace: variable(NAMESPACE)
                 .map(|value| named(NAMESPACE, &value))
                 .transpose()?,
@@ -194,10 +195,9 @@ pub fn write_summary(summary: &Summary) -> io::Result<()> {
     }
 }
 
-/// What stands in `<prefix>1`, `<prefix>2` and so on, joined.
-fn in_pieces(prefix: &str) -> Option<String> {
-    let piece = |number: usize| variable(&format!("{prefix}{number}"));
-    let pieces: Vec<String> = (1..).map_while(piece).collect();
+/// The pieces of what was confirmed, joined.
+fn confirmed() -> Option<String> {
+    let pieces: Vec<String> = CONFIRMED.into_iter().map_while(variable).collect();
     (!pieces.is_empty()).then(|| pieces.concat())
 }
 

@@ -15,12 +15,24 @@ const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/name
 
 /// The author that the variable names, as `Name <address>`; else the hook's own, at this pod or host.
 pub fn author() -> Result<Author, EnvironmentError> {
-    match variable(STATE_AUTHOR) {
-        None => Ok(Author {
-            name: "argocd-hook".to_owned(),
-            email: format!("argocd-hook@{}", host()),
+    let named = named_author(STATE_AUTHOR)?;
+    Ok(named.unwrap_or_else(|| Author {
+        name: "argocd-hook".to_owned(),
+        email: format!("argocd-hook@{}", host()),
+    }))
+}
+
+/// The author that a variable names, as `Name <address>`; none where it is unset or empty.
+pub fn named_author(name: &'static str) -> Result<Option<Author>, EnvironmentError> {
+    let Some(text) = variable(name) else {
+        return Ok(None);
+    };
+    match parse_author(&text) {
+        Some(author) => Ok(Some(author)),
+        None => Err(EnvironmentError::Author {
+            variable: name,
+            value: text,
         }),
-        Some(text) => parse_author(&text).ok_or(EnvironmentError::Author { value: text }),
     }
 }
 

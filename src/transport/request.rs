@@ -46,8 +46,17 @@ pub const DEADLINE: Duration = Duration::from_secs(1800);
 /// The namespace of a stage that is destroyed, which has no place among the arguments there; unknown when unset.
 pub const NAMESPACE: &str = "STAGEWRIGHT_NAMESPACE";
 
-/// What was confirmed, compressed, in pieces `STAGEWRIGHT_CONFIRMED_1`, `_2`, …: a string there ends at 128 KiB.
-pub const CONFIRMED: &str = "STAGEWRIGHT_CONFIRMED_";
+/// What was confirmed, compressed, in pieces: a string of a process's environment ends at 128 KiB.
+pub const CONFIRMED: [&str; 8] = [
+    "STAGEWRIGHT_CONFIRMED_1",
+    "STAGEWRIGHT_CONFIRMED_2",
+    "STAGEWRIGHT_CONFIRMED_3",
+    "STAGEWRIGHT_CONFIRMED_4",
+    "STAGEWRIGHT_CONFIRMED_5",
+    "STAGEWRIGHT_CONFIRMED_6",
+    "STAGEWRIGHT_CONFIRMED_7",
+    "STAGEWRIGHT_CONFIRMED_8",
+];
 /// Who asked for a destroy, for the commit that ends it.
 pub const REQUESTED_BY: &str = "STAGEWRIGHT_REQUESTED_BY";
 /// Who approved it.

@@ -1,0 +1,44 @@
+//! The confirmation at a terminal: the target is typed.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use crate::report;
+use crate::stop::{Stop, StopSignal};
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The target was typed.
+    Yes,
+    /// Anything else, the end of the input and a missing terminal included.
+    No,
+    /// A signal came first.
+    Stopped(StopSignal),
+}
+
+/// Asks for the target on standard error, and reads one line of standard input, if both are a terminal.
+pub(super) async fn ask(target: &str, stop: &mut Stop) -> Answer {
+    if !io::stdin().is_terminal() {
+        report::note(
+            "standard input is no terminal, so nothing can be confirmed there: confirm by a record, destroy --record FILE",
+        );
+        return Answer::No;
+    }
+    report::note(format_args!(
+        "To destroy what is shown above, type {target} and press Enter. Anything else ends it."
+    ));
+    // A thread of its own: a line that never comes must not keep a signal from being heard.
+    let (tell, told) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line);
+        let _asked = tell.send(read.map(|_| line));
+    });
+    tokio::select! {
+        line = told => match line {
+            Ok(Ok(line)) if line.trim_end_matches(['\r', '\n']) == target => Answer::Yes,
+            _ => Answer::No,
+        },
+        signal = stop.next() => Answer::Stopped(signal),
+    }
+}

@@ -1,0 +1,138 @@
+//! The step `destroy`: what a record confirms is destroyed at the previewed commit, if nothing has moved since.
+
+use std::collections::BTreeMap;
+
+use crate::cluster::job::{Launch, Verb};
+use crate::estate::state_url;
+use crate::names::BranchName;
+use crate::report::{self, Failure, Outcome, Shown};
+use crate::runner::{Asked, Runner};
+use crate::settings::Settings;
+use crate::stop::Stop;
+use crate::transport::record::{self, DestroyRecord};
+use crate::transport::request::{APPROVED_BY, CONFIRMED, NAMESPACE, REQUESTED_BY, StageRequest};
+
+use super::check::{Checked, check};
+use super::record::Record;
+use super::result::Progress;
+use super::{DestroyError, Wanted};
+
+/// How long one piece of the confirmed record is, in bytes: a string of a process's environment ends at 128 KiB.
+const PIECE: usize = 100 * 1024;
+
+/// Destroys what the record confirms. The outcome of presync's run; what it did stands in the record then.
+pub(super) async fn destroy(
+    record: &mut Record,
+    wanted: &Wanted,
+    settings: &Settings,
+    stop: &mut Stop,
+    progress: &mut Progress,
+) -> Result<Outcome, Failure> {
+    if record.fits_done(&wanted.target).is_ok()
+        && let Some(done) = &record.done
+    {
+        report::note(format_args!(
+            "{} was destroyed by this record at {}: nothing to destroy",
+            record.target, done.at
+        ));
+        progress.destroyed = Some(done.record.clone());
+        return Ok(Outcome::Done);
+    }
+    let shown = Shown::open(None).map_err(DestroyError::from)?;
+    let branch = BranchName::main();
+    let gathered = async {
+        record.fits(&wanted.target, jiff::Timestamp::now())?;
+        let runner = Runner::open(settings).await?;
+        let checked = check(wanted, settings, progress).await?;
+        not_moved(record, &checked, &branch).await?;
+        // Before anything is destroyed: what ends it must be possible.
+        checked
+            .forge
+            .may_write(&wanted.target.repo, &branch)
+            .await?;
+        Ok::<_, DestroyError>((runner, checked))
+    };
+    let (runner, checked) = tokio::select! {
+        gathered = gathered => gathered?,
+        signal = stop.next() => return Ok(Outcome::of_stop(signal)),
+    };
+    let target = &wanted.target;
+    let request = StageRequest {
+        url: checked.forge.fetch_url(&target.repo),
+        revision: record.preview.revision.clone(),
+        stage: target.stage.clone(),
+        path: target.path.clone(),
+    };
+    report::heading("revision", format_args!("{} (previewed)", request.revision));
+    let mut environment = runner.environment(settings, state_url(&checked.forge, settings));
+    environment.extend(confirmed(record, wanted)?);
+    let asked = Asked {
+        verb: Verb::Destroy,
+        name: Launch::destroy_name(wanted.build, target),
+        target,
+        request: &request,
+        arguments: request.destroy_arguments(&record.digest),
+        environment,
+        build: wanted.build_url.as_deref(),
+    };
+    runner.say(&asked.name);
+    let ran = runner.run::<DestroyRecord>(&asked, shown, stop).await;
+    let ran = ran.map_err(DestroyError::from)?;
+    let outcome = ran.outcome();
+    progress.last_line.clone_from(&ran.last_line);
+    progress.complete = Some(ran.complete);
+    if outcome == Outcome::Done {
+        let done = ran.record.ok_or(DestroyError::NoRecord)?;
+        progress.destroyed = Some(done.clone());
+        record.is_done(done, jiff::Timestamp::now());
+    }
+    Ok(outcome)
+}
+
+/// Refuses when what the preview was made from is no longer what the branch has.
+async fn not_moved(
+    record: &Record,
+    checked: &Checked,
+    branch: &BranchName,
+) -> Result<(), DestroyError> {
+    let bound = &record.preview.bound;
+    let head = checked.forge.head(&bound.repo, branch).await?;
+    let mut moved = Vec::new();
+    for (folder, tree) in &bound.trees {
+        let now = checked.forge.tree_of(&bound.repo, &head, folder).await?;
+        if now.as_ref() != Some(tree) {
+            moved.push(folder.clone());
+        }
+    }
+    if moved.is_empty() {
+        return Ok(());
+    }
+    Err(DestroyError::Moved { folders: moved })
+}
+
+/// What presync gets of the record, in its environment.
+fn confirmed(
+    record: &Record,
+    wanted: &Wanted,
+) -> Result<BTreeMap<&'static str, String>, DestroyError> {
+    let mut environment = BTreeMap::new();
+    let bound = &record.preview.bound;
+    if let Some(namespace) = &bound.namespace {
+        environment.insert(NAMESPACE, namespace.to_string());
+    }
+    environment.insert(REQUESTED_BY, record.requested_by.clone());
+    if let Some(who) = &wanted.approved_by {
+        environment.insert(APPROVED_BY, who.clone());
+    }
+    let packed = record::pack(bound).map_err(DestroyError::Pack)?;
+    let pieces = packed
+        .as_bytes()
+        .chunks(PIECE)
+        .map(|piece| String::from_utf8_lossy(piece).into_owned());
+    let pieces: Vec<String> = pieces.collect();
+    if pieces.len() > CONFIRMED.len() {
+        return Err(DestroyError::TooLarge);
+    }
+    environment.extend(CONFIRMED.into_iter().zip(pieces));
+    Ok(environment)
+}

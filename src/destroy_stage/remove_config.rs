@@ -1,0 +1,128 @@
+//! The step `remove-config`: the commit that takes the stage's folder out of the deploy repository, once its destroy has completed.
+
+use crate::forge::{FolderToGo, Removal};
+use crate::git::write::Author;
+use crate::names::BranchName;
+use crate::presync::provenance;
+use crate::report::{self, Failure, Outcome};
+use crate::settings::Settings;
+use crate::stop::Stop;
+
+use super::check::{Checked, check};
+use super::record::Record;
+use super::result::Progress;
+use super::{DestroyError, Wanted};
+
+/// How often it is judged and tried again, when somebody else has written to the branch meanwhile.
+const RACES: u32 = 10;
+
+/// Removes the stage's config folder as the record has it.
+pub(super) async fn remove_config(
+    record: &Record,
+    wanted: &Wanted,
+    settings: &Settings,
+    stop: &mut Stop,
+    progress: &mut Progress,
+) -> Result<Outcome, Failure> {
+    let fits = record.fits_done(&wanted.target);
+    fits.map_err(DestroyError::from)?;
+    let branch = BranchName::main();
+    let removal = async {
+        for _ in 0..RACES {
+            let checked = check(wanted, settings, progress).await?;
+            let removed = attempt(record, wanted, &checked, &branch).await?;
+            if removed != Removal::Moved {
+                return Ok((removed, checked));
+            }
+        }
+        Err(DestroyError::Contended)
+    };
+    let (removed, checked) = tokio::select! {
+        removal = removal => removal?,
+        signal = stop.next() => return Ok(Outcome::of_stop(signal)),
+    };
+    let repo = &checked.repo;
+    let folder = &record.preview.told.config.path;
+    match removed {
+        Removal::Done(commit) => {
+            report::note(format_args!("{repo} {commit} removes {folder}/"));
+            progress.config_commit = Some(commit);
+        }
+        Removal::Nothing | Removal::Moved => report::note(format_args!(
+            "{repo} has no {folder}/ on {branch}: nothing to remove"
+        )),
+        Removal::Changed => {
+            return Err(DestroyError::Moved {
+                folders: vec![folder.clone()],
+            }
+            .into());
+        }
+    }
+    progress.config_removed = true;
+    Ok(Outcome::Done)
+}
+
+async fn attempt(
+    record: &Record,
+    wanted: &Wanted,
+    checked: &Checked,
+    branch: &BranchName,
+) -> Result<Removal, DestroyError> {
+    let preview = &record.preview;
+    let folder = &preview.told.config.path;
+    let Some(tree) = preview.bound.trees.get(folder) else {
+        return Ok(Removal::Nothing);
+    };
+    let author = author()?;
+    let message = message(record, wanted);
+    let folder = FolderToGo {
+        repo: &preview.bound.repo,
+        branch,
+        folder,
+        tree,
+    };
+    Ok(checked
+        .forge
+        .remove_folder(folder, &message, &author)
+        .await?)
+}
+
+fn message(record: &Record, wanted: &Wanted) -> String {
+    let preview = &record.preview;
+    let folder = &preview.told.config.path;
+    let by = &record.requested_by;
+    let stage = &preview.bound.stage;
+    let mut message = format!(
+        "Remove {folder}/: {stage} destroyed by {by}\n\nAs it was before, it comes back by:\n  git checkout {} -- {folder}\n\n",
+        preview.revision
+    );
+    let removed = record
+        .done
+        .as_ref()
+        .and_then(|done| done.record.removed.as_deref());
+    let trailers = [
+        ("Digest", Some(record.digest.as_str())),
+        ("State-Commit", removed),
+        ("Requested-By", Some(record.requested_by.as_str())),
+        ("Approved-By", wanted.approved_by.as_deref()),
+    ];
+    for (name, value) in trailers {
+        let value: Vec<&str> = value.unwrap_or_default().split_whitespace().collect();
+        if !value.is_empty() {
+            message.push_str(&format!("{name}: {}\n", value.join(" ")));
+        }
+    }
+    message
+}
+
+/// Who the commit is by: as the variable says, else this program at this host.
+fn author() -> Result<Author, DestroyError> {
+    let named = provenance::named_author(AUTHOR).map_err(DestroyError::Author)?;
+    Ok(named.unwrap_or_else(|| Author {
+        name: "stagewright".to_owned(),
+        email: format!("stagewright@{}", provenance::host()),
+    }))
+}
+
+/// Names the author of the commit in the deploy repository, as `Name <address>`.
+pub(super) const AUTHOR: &str = "STAGEWRIGHT_COMMIT_AUTHOR";

@@ -1,10 +1,26 @@
 //! Destroying a retired stage for real, in the sandbox: what is confirmed, what is refused, and what a second run does.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
 
 #[path = "support/estate.rs"]
 mod estate;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "history/random.rs"]
+mod random;
+
+use std::fs::File;
+use std::io::Write as _;
+use std::process::Stdio;
+use std::time::Duration;
 
 use estate::Estate;
+use random::Random;
+use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
 const KEY: &str = "argocd/FieldnotesDeploy/demo/terraform.tfstate";
@@ -348,6 +364,72 @@ fn without_a_terminal_nothing_is_confirmed() {
     assert!(has(&estate, "TerraformState", KEY));
 }
 
+/// Runs all steps at a terminal, at which `typed` is typed; the exit code, and what was said.
+fn at_a_terminal(estate: &Estate, typed: &str) -> (Option<i32>, String) {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap();
+    let terminal = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    let job = estate
+        .program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"))
+        .args([
+            "--sandbox=sandbox",
+            "--repo",
+            "FieldnotesDeploy",
+            "--stage",
+            "demo",
+        ])
+        .args(["--namespace", "fieldnotes-demo"])
+        .stdin(terminal)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    File::from(controller.try_clone().unwrap())
+        .write_all(typed.as_bytes())
+        .unwrap();
+    let output = job.wait_with_output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn at_a_terminal_the_target_is_typed_and_nothing_else_confirms() {
+    let estate = Estate::unpack();
+    // The last is the end of the input.
+    for typed in [
+        "y\n",
+        "yes\n",
+        "\n",
+        "FieldnotesDeploy/prd\n",
+        "fieldnotesdeploy/demo\n",
+        "\u{4}",
+    ] {
+        let (code, said) = at_a_terminal(&estate, typed);
+        assert_eq!(code, Some(6), "{typed:?}: {said}");
+        assert!(
+            said.contains("type FieldnotesDeploy/demo and press Enter"),
+            "{said}"
+        );
+        assert!(
+            said.contains("Not confirmed: nothing was destroyed."),
+            "{said}"
+        );
+        assert!(has(&estate, "TerraformState", KEY), "{typed:?}");
+    }
+    let (code, said) = at_a_terminal(&estate, "FieldnotesDeploy/demo\n");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!has(&estate, "TerraformState", KEY));
+    assert!(!has(&estate, "FieldnotesDeploy", "config/demo"));
+}
+
 #[test]
 fn a_state_that_somebody_else_has_locked_is_not_destroyed() {
     let estate = Estate::unpack();
@@ -413,4 +495,110 @@ fn a_state_that_somebody_else_has_locked_is_not_destroyed() {
     assert_eq!(ran.code, Some(9), "{}{}", ran.shown, ran.said);
     assert!(ran.said.contains("somebody@else"), "{}", ran.said);
     assert!(has(&estate, "TerraformState", KEY));
+}
+
+/// Runs the same destroy until it is done, as an operator would who reads what it says. How often it had to be run.
+fn until_done(estate: &Estate) -> usize {
+    for times in 1..=4 {
+        let ran = step(estate, &["destroy"]);
+        let said = format!("{}{}", ran.shown, ran.said);
+        match ran.code {
+            Some(0) => return times,
+            // What was killed is gone; its lock says how it is released.
+            Some(9) => {
+                let command = said.split("release it with presync ").nth(1).unwrap();
+                let command: Vec<&str> = command.split_whitespace().take(4).collect();
+                let mut unlock = estate.program(env!("CARGO_BIN_EXE_presync"));
+                let states = format!("file://{}", estate.repository("TerraformState").display());
+                let unlock = unlock.env("STAGEWRIGHT_STATE_URL", states).args(&command);
+                assert!(unlock.output().unwrap().status.success(), "{command:?}");
+            }
+            _ => panic!("{said}"),
+        }
+    }
+    panic!("the destroy never came to its end")
+}
+
+#[test]
+fn a_destroy_that_was_stopped_or_killed_at_any_moment_is_finished_by_running_it_again() {
+    let seed = std::env::var("STAGEWRIGHT_DESTROY_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let seed: u64 = seed.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now();
+        now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+    });
+    println!("STAGEWRIGHT_DESTROY_SEED={seed}");
+    let full = std::env::var_os("STAGEWRIGHT_FULL").is_some_and(|value| value == "1");
+    let rounds = if full { 40 } else { 6 };
+    let mut random = Random(seed);
+    for round in 0..rounds {
+        let estate = Estate::unpack();
+        done(&estate, &["preview"]);
+        let mut job = estate
+            .program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"))
+            .args([
+                "destroy",
+                "--sandbox=sandbox",
+                "--repo",
+                "FieldnotesDeploy",
+                "--stage",
+                "demo",
+            ])
+            .args(["--record", "record.json"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(random.below(2500) as u64));
+        let signal = if round % 2 == 0 {
+            Signal::TERM
+        } else {
+            Signal::KILL
+        };
+        // It may have ended by itself.
+        if job.try_wait().unwrap().is_none() {
+            processes::send(i32::try_from(job.id()).unwrap(), signal);
+        }
+        job.wait().unwrap();
+        // What a killed job leaves dies with it, a moment later.
+        processes::until("all of it ended", || {
+            processes::of(estate.path()).is_empty().then_some(())
+        });
+        until_done(&estate);
+        done(&estate, &["remove-config"]);
+        assert!(
+            !has(&estate, "TerraformState", KEY),
+            "round {round} of {seed}"
+        );
+        assert!(
+            !has(&estate, "FieldnotesDeploy", "config/demo"),
+            "round {round} of {seed}"
+        );
+        let removals = git(&estate, "TerraformState", &["log", "--format=%s", "main"]);
+        let removals = removals
+            .lines()
+            .filter(|subject| subject.starts_with("Remove argocd/"));
+        assert_eq!(removals.count(), 1, "round {round} of {seed}");
+        assert!(
+            git(
+                &estate,
+                "TerraformState",
+                &["for-each-ref", "refs/heads/locks", "refs/heads/rescue"]
+            )
+            .is_empty()
+        );
+        // The last state that was kept lists nothing: all that it listed was destroyed.
+        let last = git(
+            &estate,
+            "TerraformState",
+            &["show", &format!("main~1:{KEY}")],
+        );
+        let last: Value = serde_json::from_str(&last).unwrap();
+        assert_eq!(
+            last["resources"],
+            Value::Array(Vec::new()),
+            "round {round} of {seed}"
+        );
+    }
 }

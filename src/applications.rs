@@ -43,6 +43,10 @@ pub struct Source {
     pub values_object: Option<String>,
     /// Helm's values as text, in YAML.
     pub values: Option<String>,
+    /// Whether a plugin renders it, to which Helm's parameters mean nothing.
+    pub has_plugin: bool,
+    /// Every text of what other tools than Helm are told (plugin, Kustomize, directory), and of anything that is not known.
+    pub other_texts: Vec<String>,
 }
 
 /// The Applications of one Argo CD.
@@ -199,6 +203,8 @@ struct RawSource {
     #[serde(rename = "ref")]
     reference: Option<String>,
     helm: Option<Helm>,
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -265,8 +271,31 @@ impl From<RawSource> for Source {
             file_parameters: files.map(|file| (file.name, file.path)).collect(),
             values_object: helm.values_object.map(|values| values.to_string()),
             values: helm.values.filter(|values| !values.trim().is_empty()),
+            has_plugin: raw.others.get("plugin").is_some_and(|p| !p.is_null()),
+            other_texts: texts(raw.others.into_values()),
         }
     }
+}
+
+/// Every text in these values, keys included.
+fn texts(values: impl IntoIterator<Item = Value>) -> Vec<String> {
+    let mut open: Vec<Value> = values.into_iter().collect();
+    let mut found = Vec::new();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => found.push(text),
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => {
+                for (key, value) in members {
+                    found.push(key);
+                    open.push(value);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 #[cfg(test)]

@@ -31,10 +31,30 @@ pub(super) fn relation(application: &Application, question: &Question<'_>) -> Le
     let may_name_it = hook_repo.is_filled_in
         || (!hook_repo.doubts.is_empty()
             && texts.any(|text| places::mentions(text, question.target)));
+    let may_name_it = may_name_it || names_it_otherwise(application, question).is_some();
     let doubtful = may_name_it.then_some(Leads::Perhaps);
     let hook_repo = hook_repo.all.iter().map(|url| question.leads(url));
     let most = sources.chain(hook_repo).chain(doubtful).max();
     most.unwrap_or(Leads::Elsewhere)
+}
+
+/// Where the Application names the repository beside its sources and Helm's parameters: what it says there is not understood.
+fn names_it_otherwise(application: &Application, question: &Question<'_>) -> Option<String> {
+    let names_it = |text: &&String| places::names_it(text, question.target);
+    application.sources.iter().find_map(|source| {
+        let files = source.value_files.iter();
+        let mut files = files.chain(source.file_parameters.values());
+        if let Some(file) = files.find(|file| file.contains("://") && names_it(file)) {
+            return Some(format!("it takes values from {file}"));
+        }
+        let named = source.other_texts.iter().any(|text| names_it(&text));
+        named.then(|| {
+            format!(
+                "what its plugin, Kustomize or directory is told names {}",
+                question.target.repo
+            )
+        })
+    })
 }
 
 /// Every text of a source in which the repository of a hook could be named.
@@ -94,6 +114,12 @@ pub(super) fn judge(
     let mut reasons: BTreeSet<String> = stage.doubts.iter().chain(&path.doubts).cloned().collect();
     reasons.extend(facts.references(question));
     reasons.extend(overrides(application, question));
+    reasons.extend(names_it_otherwise(application, question));
+    if application.sources.iter().any(|source| source.has_plugin)
+        && !facts.are_outside(question.target.path.as_ref())
+    {
+        reasons.insert("a plugin renders it, which need not heed Helm's parameters".to_owned());
+    }
     if reasons.is_empty() && !proves_another(&stage, &path, &facts, question, stages) {
         reasons.insert(silence(&stage, &path, relation, question));
     }

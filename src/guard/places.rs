@@ -44,6 +44,16 @@ pub(super) fn mentions(text: &str, target: &Target) -> bool {
     decoded(text).to_lowercase().contains(&name)
 }
 
+/// Whether a text holds the repository's name as a word of its own, in any case and also percent-encoded.
+pub(super) fn names_it(text: &str, target: &Target) -> bool {
+    let name = target.repo.as_str().to_lowercase();
+    let text = decoded(text).to_lowercase();
+    let in_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    text.match_indices(&name).any(|(at, _)| {
+        !text[..at].ends_with(in_name) && !text[at + name.len()..].starts_with(in_name)
+    })
+}
+
 /// A password makes an address none that we take, and leads where it leads.
 fn without_user(text: &str) -> String {
     match (text.find("://"), text.rfind('@')) {

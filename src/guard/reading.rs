@@ -70,6 +70,12 @@ pub(super) fn read(application: &Application, parameter: &str) -> Reading {
                         let doubt = format!("its {parameter} is {value}, which Argo CD fills in");
                         reading.doubts.insert(doubt);
                     }
+                    Said::Value(value) if value.contains('\\') || value.contains("{{") => {
+                        reading.is_filled_in = true;
+                        let doubt =
+                            format!("its {parameter} is {value}, which Helm may read otherwise");
+                        reading.doubts.insert(doubt);
+                    }
                     Said::Value(value) => values.push(value.trim().to_owned()),
                 }
             }
@@ -113,6 +119,15 @@ fn in_source(source: &Source, parameter: &str) -> [Vec<Said>; 3] {
             "its parameter {above} stands in the place of {parameter}"
         )));
     }
+    let names = source
+        .parameters
+        .keys()
+        .chain(source.file_parameters.keys());
+    for several in names.filter(|name| may_hold(name, parameter)) {
+        parameters.push(Said::Doubt(format!(
+            "its parameter {several} may set {parameter}"
+        )));
+    }
     let object = source
         .values_object
         .as_deref()
@@ -134,6 +149,13 @@ fn is_above(name: &str, parameter: &str) -> bool {
     let below = name.strip_prefix(parameter);
     above.is_some_and(|rest| rest.starts_with('.'))
         || below.is_some_and(|rest| rest.starts_with(['.', '[']))
+}
+
+/// Whether Helm, which cuts a name at commas and equals signs and drops backslashes, may set `parameter` by it.
+fn may_hold(name: &str, parameter: &str) -> bool {
+    let plain = name.replace('\\', "");
+    name.contains([',', '='])
+        || (plain.len() < name.len() && (plain == parameter || is_above(&plain, parameter)))
 }
 
 fn in_json(json: &str, path: &[&str], parameter: &str) -> Said {

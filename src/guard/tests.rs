@@ -855,3 +855,98 @@ fn values_that_cannot_be_read_matter_where_they_could_name_the_repository() {
         "{reasons}"
     );
 }
+
+/// An Application of a chart that is no repository's of ours.
+fn elsewhere(others: &Value) -> Application {
+    let mut source = json!({"repoURL": "https://github.com/example/Charts.git", "path": "hook"});
+    let members = others.as_object().unwrap().clone();
+    source.as_object_mut().unwrap().extend(members);
+    application(json!({ "source": source }))
+}
+
+#[test]
+fn what_names_the_repository_to_another_tool_than_helm_or_by_a_files_address_is_unproven() {
+    let address = "https://github.com/example/PlatformDeploy";
+    for (others, cleared) in [
+        (
+            json!({"plugin": {"env": [{"name": "HELM_ARGS", "value": format!("--set hook.repo={address}.git")}]}}),
+            false,
+        ),
+        (
+            json!({"plugin": {"parameters": [{"name": "p", "map": {"hook.repo": address}}]}}),
+            false,
+        ),
+        (
+            json!({"kustomize": {"components": [format!("{address}//headlamp/config/dev")]}}),
+            false,
+        ),
+        (
+            json!({"directory": {"jsonnet": {"extVars": [{"name": "repo", "value": address}]}}}),
+            false,
+        ),
+        (
+            json!({"helm": {"valueFiles": [format!("{address}/raw/main/headlamp/config/dev/values.yaml")]}}),
+            false,
+        ),
+        (
+            json!({"plugin": {"env": [{"name": "X", "value": "PlatformDeployment"}]}}),
+            true,
+        ),
+        (json!({"kustomize": {"namePrefix": "x-"}}), true),
+    ] {
+        let judged = Case::new("PlatformDeploy/headlamp/dev", vec![elsewhere(&others)]).judge();
+        assert_eq!(judged.is_ok(), cleared, "{others}: {judged:?}");
+    }
+}
+
+#[test]
+fn a_plugin_in_the_apps_folder_is_not_cleared_by_parameters_for_helm() {
+    let with_plugin = |path: &str| {
+        application(
+            json!({"source": {"repoURL": REPO, "path": path, "plugin": {"name": "p"}, "helm":
+            {"parameters": parameters_of(&[("hook.stage", "prd"), ("hook.path", "headlamp")])}}}),
+        )
+    };
+    let judge = |path| Case::new("PlatformDeploy/headlamp/dev", vec![with_plugin(path)]).judge();
+    assert!(judge("headlamp/chart").is_err());
+    assert!(judge("grafana/chart").is_ok());
+}
+
+#[test]
+fn a_parameter_that_helm_reads_otherwise_than_it_is_written_proves_nothing() {
+    for parameters in [
+        [("hook.path", "headlamp"), ("hook.stage", r"d\ev")],
+        [("hook.path", "headlamp"), ("hook.stage", "{{ .Values.s }}")],
+        [("hook.stage", "prd"), ("a=1,hook.stage", "dev")],
+        [("hook.stage", "prd"), (r"hoo\k.stage", "dev")],
+    ] {
+        let application = source("headlamp/chart", &parameters);
+        let judged = Case::new("PlatformDeploy/headlamp/dev", vec![application]).judge();
+        assert!(judged.is_err(), "{parameters:?}: {judged:?}");
+    }
+    let usual = source(
+        "headlamp/chart",
+        &[
+            ("hook.path", "headlamp"),
+            ("hook.stage", "prd"),
+            (r"nodeSelector.kubernetes\.io/os", "linux"),
+        ],
+    );
+    assert!(
+        Case::new("PlatformDeploy/headlamp/dev", vec![usual])
+            .judge()
+            .is_ok()
+    );
+    let named = |repo: &str| {
+        elsewhere(
+            &json!({"helm": {"parameters": parameters_of(&[("hook.repo", repo), ("hook.stage", "dev"), ("hook.path", "headlamp")])}}),
+        )
+    };
+    for repo in [
+        r"https://github.com/example/Platform\Deploy",
+        "https://github.com/example/{{ .Values.repo }}",
+    ] {
+        let judged = Case::new("PlatformDeploy/headlamp/dev", vec![named(repo)]).judge();
+        assert!(judged.is_err(), "{repo}");
+    }
+}

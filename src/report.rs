@@ -8,10 +8,11 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 use std::future::Future;
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use rustix::fs::{OFlags, fcntl_setfl};
 use serde::Serialize;
 
 use crate::stop::StopSignal;
@@ -283,10 +284,13 @@ pub fn write_result(file: &Path, result: &impl Serialize) -> Result<(), OutputEr
     json.push(b'\n');
     match real_target(file) {
         Target::WrittenTo => {
+            // A pipe that nobody reads would be waited for without end, and no signal heard.
             let mut out = std::fs::OpenOptions::new()
                 .write(true)
+                .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
                 .open(file)
                 .map_err(failed)?;
+            fcntl_setfl(&out, OFlags::empty()).map_err(|e| failed(e.into()))?;
             out.write_all(&json).map_err(failed)
         }
         Target::Replaced(file) => {
@@ -333,6 +337,16 @@ pub fn verbose() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        let error = write_result(&pipe, &"x").unwrap_err();
+        assert!(error.to_string().contains("pipe"), "{error}");
+    }
 
     #[derive(Debug, thiserror::Error)]
     #[error("{text}")]

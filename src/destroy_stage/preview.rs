@@ -29,6 +29,9 @@ pub(super) async fn preview(
     progress: &mut Progress,
 ) -> Result<Result<Record, Outcome>, Failure> {
     let shown = Shown::open(None).map_err(DestroyError::from)?;
+    if let Some(file) = &wanted.record {
+        report::prepare_result(file).map_err(DestroyError::from)?;
+    }
     let gathered = async {
         let runner = Runner::open(settings).await?;
         let checked = check(wanted, settings, progress).await?;

@@ -70,6 +70,13 @@ pub fn namespaced(inventory: &Inventory, stage: Option<&str>) -> Vec<Forgotten> 
 }
 
 fn forgotten(instance: &Instance, stage: Option<&str>) -> Option<Forgotten> {
+    // An instance is dropped whole: where one of its objects lives in no namespace, Terraform destroys all of them.
+    if instance
+        .objects()
+        .any(|o| placed(&instance.kind, o).is_none())
+    {
+        return None;
+    }
     // A deposed object of another namespace than the current one's would be dropped with it: there is one line for both.
     let (kind, namespace, name) = instance.objects().find_map(|o| placed(&instance.kind, o))?;
     let elsewhere = stage.is_some_and(|stage| stage != namespace);
@@ -249,5 +256,29 @@ mod tests {
             lines(&resource("kubernetes_secret", deposed), None),
             ["kubernetes_secret.n: kubernetes_secret ns/x"]
         );
+    }
+
+    #[test]
+    fn an_instance_of_which_one_object_lives_in_no_namespace_is_not_forgotten() {
+        let issuer = |kind: &str, namespace: &str, more: &str| {
+            format!(
+                r#"{{{more}"attributes": {{"object": {{"kind": "{kind}", "metadata": {{"name": "i"{namespace}}}}}}}}}"#
+            )
+        };
+        let in_namespace = r#", "namespace": "ns""#;
+        let deposed = r#""deposed": "0a0b", "#;
+        for two in [
+            [
+                issuer("ClusterIssuer", "", ""),
+                issuer("Issuer", in_namespace, deposed),
+            ],
+            [
+                issuer("Issuer", in_namespace, ""),
+                issuer("ClusterIssuer", "", deposed),
+            ],
+        ] {
+            let all = resource("kubernetes_manifest", &two.join(", "));
+            assert!(lines(&all, None).is_empty(), "{all}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName, StateKey};
-use crate::terraform::changes::{Change, Gone, OutputChange};
+use crate::terraform::changes::{Action, Change, Gone, OutputChange};
 use crate::terraform::forget::Forgotten;
 use crate::transport::record::StateSeen;
 
@@ -94,6 +94,12 @@ impl Bound {
     pub fn destroyed(&self) -> usize {
         let destroyed = |change: &&Change| change.action.destroys();
         self.changes.iter().filter(destroyed).count()
+    }
+
+    /// How many objects are dropped from the state and left as they are, those included that the plan itself drops.
+    pub fn dropped(&self) -> usize {
+        let by_plan = |change: &&Change| change.action == Action::Forget;
+        self.forgotten.len() + self.changes.iter().filter(by_plan).count()
     }
 }
 

@@ -128,14 +128,17 @@ fn data(told: &Told) -> Vec<Vec<String>> {
 fn destroyed(bound: &Bound, told: &Told) -> Vec<Vec<String>> {
     let holds_data = |address: &str| told.data.iter().any(|data| data.address == address);
     let others = bound.changes.iter().filter(|change| {
-        change.action != Action::Nothing
-            && !(change.deposed.is_none() && holds_data(&change.address))
+        let is_told = change.deposed.is_none() && holds_data(&change.address);
+        !is_told && !matches!(change.action, Action::Nothing | Action::Forget)
     });
     others.map(|change| vec![change.to_string()]).collect()
 }
 
 fn forgotten(bound: &Bound, context: &Context) -> Vec<Vec<String>> {
     let mut rows = one_column(&bound.forgotten);
+    let by_plan = bound.changes.iter();
+    let by_plan = by_plan.filter(|change| change.action == Action::Forget);
+    rows.extend(by_plan.map(|change| vec![format!("{change} (it stays as it is)")]));
     for (name, seen) in &context.namespaces {
         let seen = match seen {
             Namespaced::NotFound => "is gone (NotFound)".to_owned(),
@@ -173,7 +176,7 @@ fn totals(bound: &Bound, told: &Told) -> Vec<Vec<String>> {
         "{} object(s) in the state: {} destroyed, {} forgotten, {} already gone; {} hold(s) data",
         told.objects,
         bound.destroyed(),
-        bound.forgotten.len(),
+        bound.dropped(),
         bound.gone.len(),
         told.data.len()
     );

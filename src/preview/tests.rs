@@ -348,3 +348,31 @@ fn what_is_more_than_confirmed_or_less_without_a_write_or_on_other_ground_has_mo
     assert!(agreement(&confirmed.digest(), None, &rest).is_err());
     assert!(agreement("sha256:00", Some(&confirmed), &rest).is_err());
 }
+
+#[test]
+fn what_the_plan_itself_forgets_is_told_and_counted_as_forgotten() {
+    let mut preview = whole();
+    for change in &mut preview.bound.changes {
+        if change.address == "terraform_data.x" {
+            change.action = Action::Forget;
+        }
+    }
+    let read = reading(&preview, &Context::default());
+    let heading = |text: &str| {
+        let mut sections = read.sections.iter();
+        let section = sections.find(|section| {
+            let mut cells = section.rows.iter().flatten();
+            cells.any(|cell| cell.starts_with(text))
+        });
+        section.map(|section| section.heading.as_str())
+    };
+    assert_eq!(
+        heading("terraform_data.x"),
+        Some("Forgotten, not destroyed")
+    );
+    assert!(
+        read.to_string()
+            .contains("1 destroyed, 2 forgotten, 1 already gone"),
+        "{read}"
+    );
+}

@@ -17,7 +17,7 @@ mod words;
 
 pub(super) use files::configuration_files;
 use files::file_names;
-pub use modules::module_sources;
+pub use modules::{join_in_clone, module_sources};
 
 /// Deeper than any configuration that a person writes; a parser that recurses would end the process somewhere beyond.
 pub(super) const DEEPEST: usize = 256;

@@ -9,7 +9,9 @@ use crate::presync::log::Log;
 use crate::preview::{ConfigFolder, Data, Note, StateFolder, Told, Written};
 use crate::state_backend::store::around::Around;
 use crate::terraform::data_bearing;
+use crate::terraform::inventory::Inventory;
 use crate::terraform::reduction::{self, Notes};
+use crate::terraform::root::join_in_clone;
 
 use super::look::{Ground, Look, Planned};
 
@@ -129,6 +131,8 @@ impl Look<'_> {
         }
         let removed = "a removed block: forgotten and not destroyed";
         lifted.extend(notes.forgotten.iter().map(|note| told(note, removed)));
+        let run = "the provisioner of its removed block runs with the destroy";
+        lifted.extend(notes.run.iter().map(|note| told(note, run)));
         let provisioners = notes.destroy_provisioners.iter().filter(stands);
         let provisioners =
             provisioners.map(|note| told(note, "its destroy-time provisioner does not run"));
@@ -143,6 +147,7 @@ impl Look<'_> {
         warnings.extend(notes.unread.iter().map(|place| {
             format!("{place} could not be looked at for provisioners and protections")
         }));
+        warnings.extend(self.unseen_modules(&planned.inventory));
         Told {
             written: around.written.map(|written| Written {
                 commit: written.commit,
@@ -165,6 +170,37 @@ impl Look<'_> {
             objects: planned.inventory.objects(),
             without_value: self.without_value(),
         }
+    }
+
+    /// What is said of the modules that are not in the clone, and of which the state lists something.
+    fn unseen_modules(&self, inventory: &Inventory) -> Vec<String> {
+        let source = &self.ground.source;
+        let folders = source.trees.keys();
+        let folders = folders.filter(|folder| **folder != source.config);
+        let mut unseen = Vec::new();
+        for folder in folders {
+            let notes = if *folder == source.terraform {
+                self.ground.reduction.notes().clone()
+            } else {
+                let files = files_of(&source.root.join(folder));
+                Notes::of_module(&files, folder, self.ground.terraform.flavour())
+            };
+            unseen.extend(notes.calls.into_iter().filter(|(call, from)| {
+                let local = from.as_ref().filter(|from| from.starts_with('.'));
+                let local = local.and_then(|from| join_in_clone(folder, from));
+                let (one, many) = (format!("{}.", call.address), format!("{}[", call.address));
+                !local.is_some_and(|local| source.trees.contains_key(&local))
+                    && inventory.instances().iter().any(|instance| {
+                        instance.address.contains(&one) || instance.address.contains(&many)
+                    })
+            }));
+        }
+        let unseen = unseen.into_iter();
+        unseen
+            .map(|(call, _)| {
+                format!("{call} is a module outside of the clone, and was not looked at for provisioners and protections")
+            })
+            .collect()
     }
 
     /// Those of the root, and those of the local modules that are dropped with their calls.

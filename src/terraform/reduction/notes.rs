@@ -38,6 +38,10 @@ pub struct Notes {
     pub skip_destroy: Vec<Note>,
     /// Files of modules that could not be looked at, with file and line: they may hold any of these.
     pub unread: Vec<String>,
+    /// What kept `removed` blocks run as they destroy it.
+    pub run: Vec<Note>,
+    /// Calls of modules, which are dropped with all that is in them, and their sources where these are plain text.
+    pub calls: Vec<(Note, Option<String>)>,
 }
 
 impl Notes {
@@ -49,6 +53,8 @@ impl Notes {
         self.not_destroyed.extend(other.not_destroyed);
         self.skip_destroy.extend(other.skip_destroy);
         self.unread.extend(other.unread);
+        self.run.extend(other.run);
+        self.calls.extend(other.calls);
     }
 
     /// The notes of a local module, whose folder stands at `shown` in the clone: all of it is dropped with the call.
@@ -77,6 +83,15 @@ impl Notes {
     fn add_resources(&mut self, source: &Source<'_>, lines: &Lines) {
         for block in source.body.blocks_of("resource") {
             self.resource(source, lines, block, &block.labels.join("."));
+        }
+        for block in source.body.blocks_of("module") {
+            let call = Note {
+                address: format!("module.{}", block.labels.join(".")),
+                place: lines.place(block.bytes.start),
+            };
+            let from = block.body.attribute("source");
+            let from = from.and_then(|from| source.string(from));
+            self.calls.push((call, from.map(str::to_owned)));
         }
     }
 
@@ -117,12 +132,17 @@ impl Notes {
             // Where it does not say, Terraform destroys and OpenTofu forgets.
             None => flavour == Flavour::OpenTofu,
         };
+        let from = block.body.attribute("from");
+        let note = |at: usize| Note {
+            address: from.map_or("", |from| source.written(from)).to_owned(),
+            place: lines.place(at),
+        };
         if is_forgotten {
-            let from = block.body.attribute("from");
-            self.forgotten.push(Note {
-                address: from.map_or("", |from| source.written(from)).to_owned(),
-                place: lines.place(block.bytes.start),
-            });
+            self.forgotten.push(note(block.bytes.start));
+        } else {
+            let provisioners = block.body.blocks_of("provisioner");
+            self.run
+                .extend(provisioners.map(|run| note(run.bytes.start)));
         }
     }
 }

@@ -42,7 +42,7 @@ fn json_sources(bytes: &[u8]) -> Vec<String> {
 }
 
 /// `folder` joined with a relative path, both in the clone; `None` when it leaves the clone.
-fn join_in_clone(folder: &str, relative: &str) -> Option<String> {
+pub fn join_in_clone(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
     for part in relative.split('/') {
         match part {

@@ -448,3 +448,29 @@ fn the_files_of_a_folder_are_replaced_and_all_others_stay() {
         Err(ReductionError::Write { .. })
     ));
 }
+
+#[test]
+fn a_dropped_call_of_a_module_and_what_a_removed_block_runs_are_noted() {
+    let reduction = reduce(&[(
+        "main.tf",
+        "module \"here\" {\n  source = \"./x\"\n}\nmodule \"there\" {\n  source = \"git::https://h/o/x\"\n}\n\
+         module \"made\" {\n  source = \"./${var.x}\"\n}\n\
+         removed {\n  from = a.b\n  lifecycle {\n    destroy = true\n  }\n  provisioner \"local-exec\" {\n    when = destroy\n  }\n}\n",
+    )]);
+    let notes = reduction.notes();
+    let calls: Vec<String> = notes
+        .calls
+        .iter()
+        .map(|(call, from)| format!("{call} {from:?}"))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            "module.here (app/terraform/main.tf:1) Some(\"./x\")",
+            "module.there (app/terraform/main.tf:4) Some(\"git::https://h/o/x\")",
+            "module.made (app/terraform/main.tf:7) None",
+        ]
+    );
+    let run: Vec<String> = notes.run.iter().map(ToString::to_string).collect();
+    assert_eq!(run, ["a.b (app/terraform/main.tf:15)"]);
+}

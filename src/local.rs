@@ -17,7 +17,7 @@ use crate::scratch;
 use crate::stop::{self, Stop, StopSignal};
 use crate::terraform::GRACE;
 use crate::transport::ended::Ended;
-use crate::transport::request::{DEADLINE, PARENT, TERMINATION_FILE};
+use crate::transport::request::{PARENT, TERMINATION_FILE};
 use crate::transport::summary::Summary;
 
 /// What a stopped presync gets beyond Terraform's own grace period, to save and to clean up.
@@ -43,11 +43,12 @@ pub enum LocalError {
     Show(#[source] io::Error),
 }
 
-/// Runs presync with these arguments and shows its log as it comes, through `follow`. A stop is passed on once and
+/// Runs presync with these arguments, for at most `bound`, and shows its log as it comes, through `follow`. A stop is passed on once and
 /// followed to its end; a second one, not at once after the first, ends the wait.
 pub async fn run(
     arguments: &[String],
     environment: &BTreeMap<&'static str, String>,
+    bound: Duration,
     stop: &mut Stop,
     shown: &Shown,
     mut follow: impl FnMut(&[u8]) -> Vec<u8>,
@@ -75,7 +76,7 @@ pub async fn run(
     let mut not_shown = false;
     let mut left = None;
     let mut overdue = false;
-    let deadline = tokio::time::sleep(DEADLINE);
+    let deadline = tokio::time::sleep(bound);
     tokio::pin!(deadline);
     while log_open || errors_open || (!waiting.is_empty() && stopped.is_none()) {
         tokio::select! {
@@ -123,7 +124,7 @@ pub async fn run(
                     deadline.as_mut().reset(Instant::now() + AFTER_GRACE);
                 } else {
                     overdue = true;
-                    report::note(format_args!("the run has not ended within {} s and is stopped", DEADLINE.as_secs()));
+                    report::note(format_args!("the run has not ended within {} s and is stopped", bound.as_secs()));
                     child::terminate(&child);
                     deadline.as_mut().reset(Instant::now() + GRACE + AFTER_GRACE);
                 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::cluster::job::{Launch, Verb};
 use crate::names::{BranchName, CommitPrefix, Namespace, Target};
 use crate::report::{Failure, Outcome, Shown};
-use crate::runner::{Asked, Ran};
+use crate::runner::{Asked, Bound, Ran};
 use crate::settings::Settings;
 use crate::stop::Stop;
 use crate::transport::record::PlanRecord;
@@ -84,6 +84,7 @@ async fn carry_out(
         request: &request,
         environment,
         build: wanted.build.as_deref(),
+        bound: Bound::Plan,
     };
     let ran = runner.run::<PlanRecord>(&asked, shown, stop).await;
     Ok(conclude(wanted, ran.map_err(PlanError::from)?, progress))

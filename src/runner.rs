@@ -20,11 +20,14 @@ use crate::settings::{KubernetesSettings, RunnerSettings, Settings};
 use crate::stop::{Stop, StopSignal};
 use crate::transport::ended::Ended;
 use crate::transport::follow::{Complete, Follower, LastLine};
-use crate::transport::request::{Estate, StageRequest};
+use crate::transport::request::{DEADLINE, Estate, StageRequest};
 use crate::transport::verdict;
 
 /// How long the reader of a stopped run's log may take to read its end.
 const AFTER_STOP: Duration = Duration::from_secs(2);
+
+/// A run that may take as long as it takes; beyond this it hangs.
+const LONGEST: Duration = Duration::from_secs(48 * 3600);
 
 /// Why presync was not run to an end that could be judged.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +114,17 @@ pub struct Asked<'a> {
     pub environment: BTreeMap<&'static str, String>,
     /// The build that asks for it.
     pub build: Option<&'a str>,
+    /// How long it may take.
+    pub bound: Bound,
+}
+
+/// How long a run may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// As long as a plan.
+    Plan,
+    /// As long as it takes: cut off half-way it would leave a part.
+    None,
 }
 
 /// How a run ended, with what it left in its log.
@@ -270,7 +284,12 @@ impl Runner {
     ) -> Result<Ended, RunnerError> {
         let Runner::Kubernetes(there) = self else {
             let environment = &asked.environment;
-            return Ok(local::run(&asked.arguments, environment, stop, shown, follow).await?);
+            let bound = match asked.bound {
+                Bound::Plan => DEADLINE,
+                Bound::None => LONGEST,
+            };
+            let arguments = &asked.arguments;
+            return Ok(local::run(arguments, environment, bound, stop, shown, follow).await?);
         };
         let settings = match asked.verb {
             Verb::Plan => there.settings.clone(),
@@ -284,7 +303,10 @@ impl Runner {
             build: asked.build.map(without_credentials),
             arguments: asked.arguments.clone(),
             environment: asked.environment.clone(),
-            deadline: Some(settings.deadline),
+            deadline: match asked.bound {
+                Bound::Plan => Some(settings.deadline),
+                Bound::None => None,
+            },
         };
         let patience = Patience {
             start: settings.start_deadline,

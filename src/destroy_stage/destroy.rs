@@ -6,7 +6,7 @@ use crate::cluster::job::{Launch, Verb};
 use crate::estate::state_url;
 use crate::names::BranchName;
 use crate::report::{self, Failure, Outcome, Shown};
-use crate::runner::{Asked, Runner};
+use crate::runner::{Asked, Bound, Runner};
 use crate::settings::Settings;
 use crate::stop::Stop;
 use crate::transport::record::{self, DestroyRecord};
@@ -74,6 +74,7 @@ pub(super) async fn destroy(
         arguments: request.destroy_arguments(&record.digest),
         environment,
         build: wanted.build_url.as_deref(),
+        bound: Bound::None,
     };
     runner.say(&asked.name);
     let ran = runner.run::<DestroyRecord>(&asked, shown, stop).await;

@@ -10,7 +10,7 @@ use crate::preview::objections::{Namespaced, Objection, against, left, objection
 use crate::preview::reading::{Context, Reading, reading};
 use crate::registry::Registry;
 use crate::report::{self, Failure, Outcome, Shown};
-use crate::runner::{Asked, Runner, RunnerError};
+use crate::runner::{Asked, Bound, Runner, RunnerError};
 use crate::settings::Settings;
 use crate::stop::Stop;
 use crate::transport::request::{NAMESPACE, StageRequest};
@@ -68,6 +68,7 @@ pub(super) async fn preview(
         arguments: request.preview_arguments(),
         environment,
         build: wanted.build_url.as_deref(),
+        bound: Bound::Plan,
     };
     runner.say(&asked.name);
     let ran = runner.run::<Preview>(&asked, shown, stop).await;

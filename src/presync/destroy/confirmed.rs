@@ -132,6 +132,15 @@ impl UnderLock<'_> {
         let Confirmed { digest, bound } = self.confirmed;
         match agreement(digest, bound.as_ref(), &now.bound) {
             Ok(Agreement::Whole) => log.say(format_args!("what is there is what was confirmed, {digest}")),
+            // In a wrong cluster the rest would look so, and the state would be emptied with nothing destroyed.
+            Ok(Agreement::Rest) if !now.told.all_gone.is_empty() => {
+                return Err(PresyncError::Moved {
+                    differences: format!(
+                        "of {} the provider finds nothing of what is left",
+                        now.told.all_gone.join(", ")
+                    ),
+                });
+            }
             Ok(Agreement::Rest) => log.say(format_args!(
                 "what is there is the rest of what was confirmed, {digest}: an earlier run took the other part"
             )),

@@ -1,9 +1,12 @@
-//! What `deploy/` grants and refuses in a real cluster, launches there, and the PreSync hook under a real Argo CD.
+//! What `deploy/` grants and refuses in a real cluster, launches there, and under a real Argo CD the PreSync hook and the preview
+//! of a stage that it has pruned.
 
 #[path = "cluster/admission.rs"]
 mod admission;
 #[path = "cluster/applications.rs"]
 mod applications;
+#[path = "cluster/destroying.rs"]
+mod destroying;
 #[path = "cluster/hook.rs"]
 mod hook;
 #[path = "support/launches.rs"]
@@ -14,6 +17,8 @@ mod launching;
 mod logs;
 #[path = "support/pod_log.rs"]
 mod pod_log;
+#[path = "cluster/retired.rs"]
+mod retired;
 #[path = "cluster/rights.rs"]
 mod rights;
 #[path = "support/testbed.rs"]

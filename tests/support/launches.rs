@@ -81,16 +81,12 @@ impl Launches {
     }
 
     pub fn command(&self, more: &Value, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stagewright-plan"));
+        let program = env!("CARGO_BIN_EXE_stagewright-plan");
+        let mut command = program_as(&self.jobs, program, &self.folder);
         command
             .args(arguments)
             .arg("--settings")
-            .arg(self.settings(more))
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", &self.folder)
-            .env("KUBECONFIG", self.jobs.kubeconfig())
-            .current_dir(&self.folder);
+            .arg(self.settings(more));
         command
     }
 
@@ -129,6 +125,18 @@ impl Launches {
         let name = |item: &Value| format!("{} {}", item["kind"], item["metadata"]["name"]);
         items.iter().map(name).collect()
     }
+}
+
+/// A program that asks the cluster as this user, in a folder and with nothing else.
+pub fn program_as(user: &User, program: &str, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", folder)
+        .env("KUBECONFIG", user.kubeconfig())
+        .current_dir(folder);
+    command
 }
 
 pub fn own(stage: &str) -> [&str; 6] {

@@ -1,6 +1,7 @@
 //! The real cluster that `tests/testbed/up` starts, with what `deploy/` puts into it.
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     reason = "a panic here fails the test that asked the cluster"
 )]
@@ -97,6 +98,13 @@ impl Testbed {
                 .arg(env!("CARGO_BIN_EXE_presync")),
             "",
         );
+        // Where Terraform looks by itself before it asks a registry.
+        let plugins = root.join("usr/share/terraform/plugins");
+        std::fs::create_dir_all(plugins.parent().unwrap()).unwrap();
+        run(
+            Command::new("cp").arg("-r").arg(providers()).arg(plugins),
+            "",
+        );
         run(
             Command::new("tests/testbed/load-image")
                 .arg(IMAGE)
@@ -184,6 +192,19 @@ impl User {
             .env("KUBECONFIG", &self.kubeconfig);
         kubectl
     }
+}
+
+/// The mirror of providers that `tests/testbed/up` puts on PATH.
+pub fn providers() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::split_paths(&path)
+        .map(|folder| folder.join("providers"))
+        .find(|mirror| {
+            mirror
+                .join("registry.terraform.io/hashicorp/kubernetes")
+                .is_dir()
+        })
+        .expect("no provider for Kubernetes on PATH: eval \"$(tests/testbed/up)\"")
 }
 
 /// Runs a program that must succeed, and returns what it printed.

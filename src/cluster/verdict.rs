@@ -28,8 +28,8 @@ pub enum End {
     },
     /// It took longer than the Job's deadline.
     DeadlineExceeded,
-    /// Somebody else removed the Job or its pod.
-    Deleted,
+    /// The Job or its pod was removed before its end was seen.
+    Deleted(DeletedBy),
     /// The node does not answer, so nobody knows.
     NoNews {
         /// The node.
@@ -51,7 +51,10 @@ impl fmt::Display for End {
             ),
             End::Evicted { why } => write!(f, "was evicted from its node: {why}"),
             End::DeadlineExceeded => f.write_str("took longer than the Job's deadline and was stopped: raise runner.kubernetes.deadline"),
-            End::Deleted => f.write_str("was deleted by someone else before it ended"),
+            End::Deleted(DeletedBy::Us) => f.write_str("was stopped, and its end was not seen"),
+            End::Deleted(DeletedBy::Others) => {
+                f.write_str("was deleted by someone else before it ended")
+            }
             End::NoNews { node } => write!(
                 f,
                 "cannot be judged: its node {node} does not answer, and it may still be running there"
@@ -93,9 +96,9 @@ pub fn judge(
             || pod.is_some_and(|pod| pod.metadata.deletion_timestamp.is_some()));
     let Some(pod) = pod else {
         if let Some(terminated) = terminated {
-            return of_container(terminated, being_deleted).unwrap_or(End::Deleted);
+            return of_container(terminated, being_deleted).unwrap_or(End::Deleted(deleted_by));
         }
-        return End::Deleted;
+        return End::Deleted(deleted_by);
     };
     let status = pod.status.clone().unwrap_or_default();
     let reason = status.reason.as_deref().unwrap_or_default();
@@ -112,7 +115,7 @@ pub fn judge(
         return no_news(pod);
     }
     if pod.metadata.deletion_timestamp.is_some() {
-        return End::Deleted;
+        return End::Deleted(deleted_by);
     }
     End::Unknown {
         why: status
@@ -133,7 +136,7 @@ fn of_container(terminated: &ContainerStateTerminated, being_deleted: bool) -> O
     // It was told to stop, and not by us: whoever stops a launch knows it.
     let stopped = Summary::parse(&message).is_none_or(|summary| summary.class == Class::Stopped);
     Some(if being_deleted && stopped {
-        End::Deleted
+        End::Deleted(DeletedBy::Others)
     } else {
         End::Exited {
             code: terminated.exit_code,
@@ -315,16 +318,19 @@ mod tests {
 
     #[test]
     fn a_job_or_pod_that_is_gone_was_deleted_and_a_pod_that_wrote_its_summary_before_was_not() {
-        assert_eq!(judge(None, None, None, DeletedBy::Others), End::Deleted);
+        assert_eq!(
+            judge(None, None, None, DeletedBy::Others),
+            End::Deleted(DeletedBy::Others)
+        );
         let gone = job(json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
         assert_eq!(
             judge(Some(&gone), None, None, DeletedBy::Others),
-            End::Deleted
+            End::Deleted(DeletedBy::Others)
         );
         let killed = ended(&json!({ "exitCode": 137, "reason": "Error" }));
         assert_eq!(
             judge(Some(&gone), Some(&killed), None, DeletedBy::Others),
-            End::Deleted
+            End::Deleted(DeletedBy::Others)
         );
         let summary = r#"{"presync":1,"class":"failed","lines":1,"bytes":2,"record":null}"#;
         let told = ended(&json!({ "exitCode": 1, "message": summary }));

@@ -407,7 +407,9 @@ impl DestroyReport {
                 "Previewed: {target}, in {took}, and something speaks against it; nothing was changed. Next: see to what is named \
                  above, and run it again."
             ),
-            (None, Outcome::Refused) if check.is_some() => self.last_line_of_check(),
+            (None, Outcome::Refused) if check.as_ref().is_some_and(|check| !check.cleared) => {
+                self.last_line_of_check()
+            }
             (_, Outcome::Interrupted | Outcome::Terminated) => format!(
                 "Previewed: nothing of {target}, stopped after {took}; nothing was changed. Next: run it again."
             ),

@@ -310,23 +310,23 @@ fn a_resource_that_was_not_shown_is_not_destroyed() {
 }
 
 #[test]
-fn a_record_that_is_too_old_of_another_stage_or_changed_confirms_nothing() {
+fn a_record_of_another_stage_or_one_that_was_changed_confirms_nothing() {
     type Case = (fn(&mut Value), i32, &'static str);
     let cases: [Case; 4] = [
         (
-            |r| r["expires"] = "2026-01-01T00:00:00Z".into(),
-            5,
-            "could be confirmed until 2026-01-01T00:00:00Z, which is over",
+            |r| r["expires"] = "2036-01-01T00:00:00Z".into(),
+            3,
+            "the record was changed or cut short since it was written",
         ),
         (
             |r| r["target"] = "FieldnotesDeploy/prd".into(),
             3,
-            "the record's digest is not that of what it holds",
+            "the record was changed or cut short since it was written",
         ),
         (
             |r| r["preview"]["bound"]["changes"][0]["address"] = "terraform_data.other".into(),
             3,
-            "the record's digest is not that of what it holds",
+            "the record was changed or cut short since it was written",
         ),
         (
             |r| r["surprise"] = 1.into(),
@@ -348,6 +348,12 @@ fn a_record_that_is_too_old_of_another_stage_or_changed_confirms_nothing() {
     done(&estate, &["preview"]);
     let early = step(&estate, &["remove-config"]);
     assert_eq!(early.code, Some(3), "{}", early.said);
+    change_record(&estate, |record| {
+        record["preview"]["told"]["config"]["path"] = "terraform".into();
+    });
+    let elsewhere = step(&estate, &["remove-config"]);
+    assert_eq!(elsewhere.code, Some(3), "{}", elsewhere.said);
+    assert!(has(&estate, "FieldnotesDeploy", "terraform"));
     assert!(has(&estate, "FieldnotesDeploy", "config/demo"));
 }
 

@@ -16,7 +16,7 @@ pub(super) enum Answer {
     Stopped(StopSignal),
 }
 
-/// Asks for the target on standard error, and reads one line of standard input, if both are a terminal.
+/// Asks for the target on standard error, and reads one line of standard input, if that is a terminal.
 pub(super) async fn ask(target: &str, stop: &mut Stop) -> Answer {
     if !io::stdin().is_terminal() {
         report::note(

@@ -36,6 +36,7 @@ pub(super) async fn destroy(
             record.target, done.at
         ));
         progress.destroyed = Some(done.record.clone());
+        progress.was_destroyed = true;
         return Ok(Outcome::Done);
     }
     let shown = Shown::open(None).map_err(DestroyError::from)?;
@@ -77,6 +78,7 @@ pub(super) async fn destroy(
         bound: Bound::None,
     };
     runner.say(&asked.name);
+    progress.launched = true;
     let ran = runner.run::<DestroyRecord>(&asked, shown, stop).await;
     let ran = ran.map_err(DestroyError::from)?;
     let outcome = ran.outcome();

@@ -1,10 +1,12 @@
-//! The record of a preview: what a confirmation of it binds, and what was known when it was made. It holds no secret, and one
-//! that was tampered with can only be refused: the destroying run finds out all of it again.
+//! The record of a preview: what a confirmation of it binds, and what was known when it was made. It holds no secret. Its checksum
+//! tells a file that was cut short or edited; who may write it confirms by it. What is destroyed the destroying run finds out again, and
+//! which folder is removed follows from the target.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::guard::{Cleared, Unproven};
 use crate::names::Target;
@@ -45,8 +47,9 @@ pub struct Record {
     /// What presync found.
     pub preview: Preview,
     /// What came of it, once it was destroyed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<Done>,
+    /// Of all the rest.
+    checksum: String,
 }
 
 /// A destroy that has come to its end.
@@ -81,7 +84,9 @@ pub enum RecordError {
         source: serde_json::Error,
     },
     /// It was tampered with, or cut short.
-    #[error("the record's digest is not that of what it holds: preview again")]
+    #[error(
+        "the record was changed or cut short since it was written, so it confirms nothing: preview again"
+    )]
     Digest,
     /// It is another stage's.
     #[error(
@@ -178,7 +183,26 @@ impl Record {
             namespaces: made.namespaces,
             preview,
             done: None,
+            checksum: String::new(),
         }
+        .sealed()
+    }
+
+    fn sealed(mut self) -> Record {
+        self.checksum = self.sum();
+        self
+    }
+
+    /// The checksum of all the rest.
+    fn sum(&self) -> String {
+        let rest = Record {
+            checksum: String::new(),
+            ..self.clone()
+        };
+        // Names, numbers and texts: such a struct always has a JSON form.
+        let json = serde_json::to_vec(&rest).unwrap_or_default();
+        let hash = Sha256::digest(&json);
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Reads a record file.
@@ -193,7 +217,7 @@ impl Record {
         })
     }
 
-    /// Refuses to destroy this target by it, unless it is its own and not too old. One that was begun with may be gone on with.
+    /// Refuses to destroy this target by it, unless it is its own and not too old.
     pub fn fits(&self, target: &Target, now: jiff::Timestamp) -> Result<(), RecordError> {
         self.is_of(target)?;
         let expires: Option<jiff::Timestamp> = self.expires.parse().ok();
@@ -217,7 +241,10 @@ impl Record {
 
     fn is_of(&self, target: &Target) -> Result<(), RecordError> {
         let bound = &self.preview.bound;
-        if self.version != VERSION || bound.digest() != self.digest || bound.target() != self.target
+        if self.version != VERSION
+            || self.checksum != self.sum()
+            || bound.digest() != self.digest
+            || bound.target() != self.target
         {
             return Err(RecordError::Digest);
         }
@@ -237,10 +264,89 @@ impl Record {
             at: now.to_string(),
             record,
         });
+        self.checksum = self.sum();
     }
 
     /// Writes it to a file, whole or not at all.
     pub fn write(&self, file: &Path) -> Result<(), OutputError> {
         report::write_result(file, self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(now: &str) -> Record {
+        let preview = serde_json::from_str(
+            r#"{"version": 1, "revision": "0123456789012345678901234567890123456789",
+                "bound": {"repo": "ShopDeploy", "path": null, "stage": "prd", "namespace": null, "trees": {},
+                    "state": {"key": "argocd/ShopDeploy/prd/terraform.tfstate", "position": null},
+                    "versions": {"stagewright": "1", "terraform": "Terraform 1.11.4", "providers": {}},
+                    "changes": [], "outputs": [], "gone": [], "forgotten": []},
+                "told": {"written": null, "data": [], "webhooks": [], "lifted": [], "provisioners": [], "all_gone": [],
+                    "warnings": [], "state_folder": {"path": "", "beside": [], "proof": null, "near": []},
+                    "config": {"path": "config/prd", "files": [], "last_seen": null}, "objects": 0, "without_value": []}}"#,
+        );
+        let made = Made {
+            requested_by: "me".to_owned(),
+            image: None,
+            not_in_use: NotInUse {
+                instances: 1,
+                applications: 2,
+                lifted: Vec::new(),
+            },
+            allowed: BTreeSet::new(),
+            namespaces: Vec::new(),
+        };
+        Record::new("it", preview.unwrap(), made, now.parse().unwrap())
+    }
+
+    fn at(time: &str) -> jiff::Timestamp {
+        time.parse().unwrap()
+    }
+
+    #[test]
+    fn a_record_confirms_its_own_target_for_an_hour() {
+        let target = "ShopDeploy/prd".parse().unwrap();
+        let record = record("2026-01-01T10:00:00Z");
+        record.fits(&target, at("2026-01-01T10:59:59Z")).unwrap();
+        let late = record.fits(&target, at("2026-01-01T11:00:01Z"));
+        assert!(matches!(late, Err(RecordError::Expired { .. })), "{late:?}");
+        let other = record.fits(
+            &"ShopDeploy/dev".parse().unwrap(),
+            at("2026-01-01T10:00:00Z"),
+        );
+        assert!(
+            matches!(other, Err(RecordError::OtherTarget { .. })),
+            "{other:?}"
+        );
+    }
+
+    #[test]
+    fn only_what_it_was_written_with_is_a_record_and_only_a_destroy_that_ended_lets_the_folder_go()
+    {
+        let target = "ShopDeploy/prd".parse().unwrap();
+        let mut record = record("2026-01-01T10:00:00Z");
+        assert!(matches!(
+            record.fits_done(&target),
+            Err(RecordError::NotDone)
+        ));
+        let done = DestroyRecord {
+            version: 1,
+            revision: "0123456789012345678901234567890123456789".parse().unwrap(),
+            key: "argocd/ShopDeploy/prd/terraform.tfstate".parse().unwrap(),
+            digest: record.digest.clone(),
+            destroyed: 1,
+            forgotten: 0,
+            removed: None,
+        };
+        record.is_done(done, at("2026-01-01T10:30:00Z"));
+        record.fits_done(&target).unwrap();
+        record.expires = "2036-01-01T00:00:00Z".to_owned();
+        assert!(matches!(
+            record.fits_done(&target),
+            Err(RecordError::Digest)
+        ));
     }
 }

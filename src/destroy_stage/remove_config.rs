@@ -30,7 +30,8 @@ pub(super) async fn remove_config(
     let removal = async {
         for _ in 0..RACES {
             let checked = check(wanted, settings, progress).await?;
-            let removed = attempt(record, wanted, &checked, &branch).await?;
+            let folder = folder_of(record, settings);
+            let removed = attempt(record, wanted, &folder, &checked, &branch).await?;
             if removed != Removal::Moved {
                 return Ok((removed, checked));
             }
@@ -42,7 +43,7 @@ pub(super) async fn remove_config(
         signal = stop.next() => return Ok(Outcome::of_stop(signal)),
     };
     let repo = &checked.repo;
-    let folder = &record.preview.told.config.path;
+    let folder = &folder_of(record, settings);
     match removed {
         Removal::Done(commit) => {
             report::note(format_args!("{repo} {commit} removes {folder}/"));
@@ -65,16 +66,16 @@ pub(super) async fn remove_config(
 async fn attempt(
     record: &Record,
     wanted: &Wanted,
+    folder: &str,
     checked: &Checked,
     branch: &BranchName,
 ) -> Result<Removal, DestroyError> {
     let preview = &record.preview;
-    let folder = &preview.told.config.path;
     let Some(tree) = preview.bound.trees.get(folder) else {
         return Ok(Removal::Nothing);
     };
     let author = author()?;
-    let message = message(record, wanted);
+    let message = message(record, wanted, folder);
     let folder = FolderToGo {
         repo: &preview.bound.repo,
         branch,
@@ -87,9 +88,15 @@ async fn attempt(
         .await?)
 }
 
-fn message(record: &Record, wanted: &Wanted) -> String {
+/// The stage's config folder, by the settings.
+fn folder_of(record: &Record, settings: &Settings) -> String {
+    let bound = &record.preview.bound;
+    let path = bound.path.as_ref();
+    settings.layout.config_dir(&bound.repo, path, &bound.stage)
+}
+
+fn message(record: &Record, wanted: &Wanted, folder: &str) -> String {
     let preview = &record.preview;
-    let folder = &preview.told.config.path;
     let by = &record.requested_by;
     let stage = &preview.bound.stage;
     let mut message = format!(

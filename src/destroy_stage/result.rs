@@ -38,6 +38,10 @@ pub struct Progress {
     pub config_commit: Option<CommitSha>,
     /// What presync's destroy did.
     pub destroyed: Option<DestroyRecord>,
+    /// Whether an earlier run did that.
+    pub was_destroyed: bool,
+    /// Whether a destroy was launched.
+    pub launched: bool,
 }
 
 /// What a preview found.
@@ -330,8 +334,8 @@ impl DestroyReport {
         match self.step {
             Step::Check => self.last_line_of_check(),
             Step::Preview => self.last_line_of_preview(),
-            // Until it is confirmed it is a preview; whatever stopped it then has its sentence above.
-            Step::All if self.progress.destroyed.is_none() && self.outcome == Outcome::Done => {
+            // Until it is confirmed it is a preview.
+            Step::All if !self.progress.launched && self.outcome != Outcome::NotConfirmed => {
                 self.last_line_of_preview()
             }
             Step::Destroy | Step::RemoveConfig | Step::All => self.last_line_of_destroy(),
@@ -343,7 +347,8 @@ impl DestroyReport {
         let took = format!("{:.1} s", self.took.as_secs_f64());
         let Progress {
             destroyed,
-            complete,
+            was_destroyed,
+            launched,
             config_removed,
             ..
         } = &self.progress;
@@ -353,6 +358,10 @@ impl DestroyReport {
             );
         }
         match (destroyed, self.step) {
+            (Some(_), _) if *was_destroyed => format!(
+                "Destroyed: nothing by this run; {target} was destroyed before by this record, in {took}. Next: remove-config with the same \
+                 record removes the config folder."
+            ),
             (Some(done), _) => format!(
                 "Destroyed: all of {target}, {} object(s) destroyed and {} forgotten by this run, its state is removed, in {took}. Next: \
                  remove-config with the same record removes the config folder.",
@@ -361,7 +370,10 @@ impl DestroyReport {
             (None, Step::RemoveConfig) => format!(
                 "Removed: nothing of {target}, in {took}. Next: mend what is named above, and run it again."
             ),
-            (None, _) if complete.is_none() => format!(
+            (None, _) if self.outcome == Outcome::NotConfirmed => format!(
+                "Destroyed: nothing of {target}, in {took}. Next: nothing, or the same command again and {target} typed when it asks."
+            ),
+            (None, _) if !launched => format!(
                 "Destroyed: nothing of {target}, in {took}. Next: mend what is named above, and run it again."
             ),
             // What was taken stands in the log, and in the state what is left.

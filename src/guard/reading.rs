@@ -128,19 +128,20 @@ fn in_source(source: &Source, parameter: &str) -> [Vec<Said>; 3] {
             "its parameter {several} may set {parameter}"
         )));
     }
-    let object = source
-        .values_object
-        .as_deref()
-        .map(|json| in_json(json, &path, parameter));
-    let text = source
-        .values
-        .as_deref()
-        .map(|text| in_yaml(text, &path, parameter));
-    [
-        parameters,
-        object.into_iter().collect(),
-        text.into_iter().collect(),
-    ]
+    let mut object = Vec::new();
+    if let Some(json) = source.values_object.as_deref() {
+        object.push(in_json(json, &path, parameter));
+        let root = serde_json::from_str(json).unwrap_or_default();
+        below_json(&root, &path, &mut object);
+    }
+    let mut text = Vec::new();
+    if let Some(yaml) = source.values.as_deref() {
+        text.push(in_yaml(yaml, &path, parameter));
+        if let Ok(root) = yaml::parse(yaml) {
+            below_yaml(&root, &path, &mut text);
+        }
+    }
+    [parameters, object, text]
 }
 
 /// `hook`, or `hook.stage[0]`, for `hook.stage`.
@@ -178,6 +179,37 @@ fn in_json(json: &str, path: &[&str], parameter: &str) -> Said {
         Value::String(text) => Said::Value(text.clone()),
         Value::Number(number) => Said::Value(number.to_string()),
         _ => odd(parameter, "valuesObject"),
+    }
+}
+
+/// What stands further down, where a chart hands it to one that it takes in, by that one's name or as `global`.
+fn below_json(here: &Value, path: &[&str], said: &mut Vec<Said>) {
+    let Value::Object(keys) = here else { return };
+    for below in keys.values() {
+        let found = path.iter().try_fold(below, |at, name| at.get(name));
+        match found {
+            Some(Value::String(text)) => said.push(Said::Value(text.clone())),
+            Some(Value::Number(number)) => said.push(Said::Value(number.to_string())),
+            _ => {}
+        }
+        below_json(below, path, said);
+    }
+}
+
+/// The same for YAML.
+fn below_yaml(here: &Node, path: &[&str], said: &mut Vec<Said>) {
+    let yaml::Value::Mapping(entries) = here.value() else {
+        return;
+    };
+    for (_, below) in entries {
+        let found = path.iter().try_fold(below, |at, name| at.get(name));
+        if let Some(scalar) = found
+            && matches!(scalar.value(), yaml::Value::Scalar { .. })
+            && !scalar.is_null()
+        {
+            said.push(Said::Value(scalar.raw_text().to_owned()));
+        }
+        below_yaml(below, path, said);
     }
 }
 

@@ -950,3 +950,17 @@ fn a_parameter_that_helm_reads_otherwise_than_it_is_written_proves_nothing() {
         assert!(judged.is_err(), "{repo}");
     }
 }
+
+#[test]
+fn what_a_chart_hands_to_one_that_it_takes_in_counts_as_well() {
+    let hook = json!({"hook": {"repo": REPO, "stage": "dev", "path": "headlamp"}});
+    for helm in [
+        json!({"valuesObject": {"global": hook}}),
+        json!({"valuesObject": {"a": {"b": hook}}}),
+        json!({"values": format!("hooks:\n  hook:\n    repo: {REPO}\n    stage: dev\n    path: headlamp\n")}),
+    ] {
+        let spec = json!({"source": {"repoURL": "https://charts.example.org", "chart": "hooks", "helm": helm}});
+        let refused = Case::new(TARGET, vec![application(spec)]).refusal();
+        assert!(refused.contains("argocd/it"), "{helm}: {refused}");
+    }
+}

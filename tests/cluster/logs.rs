@@ -12,8 +12,9 @@ use crate::tools;
 /// Follows a pod that prints so many lines of some 200 bytes, and rests after each `burst` of them. Its log must have been rotated.
 fn rotated(testbed: &Testbed, name: &str, lines: u64, burst: u64) -> Read {
     let filler = "x".repeat(180);
+    // What is rotated away before anybody asks is gone, and nothing of it can be told: time to ask.
     let script = format!(
-        "i=0; while [ $i -lt {lines} ]; do i=$((i+1)); echo \"line $i {filler}\"; [ $((i % {burst})) != 0 ] || sleep 0.02; done"
+        "sleep 10; i=0; while [ $i -lt {lines} ]; do i=$((i+1)); echo \"line $i {filler}\"; [ $((i % {burst})) != 0 ] || sleep 0.02; done"
     );
     let container = start(testbed, name, &script);
     let uid = container.uid.clone();

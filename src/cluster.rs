@@ -1,4 +1,4 @@
-//! The Kubernetes API: reached as the pod's own service account, never by way of a kubeconfig's current context. Every
+//! The Kubernetes API: reached as the pod's own service account or by a named context, never by way of a kubeconfig's current one. Every
 //! request has a bound, and a list is whole or an error.
 
 pub mod applications;

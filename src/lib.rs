@@ -1,4 +1,4 @@
-//! stagewright: job programs that plan, retire and register the stages of an Argo CD + Terraform estate.
+//! stagewright: job programs that plan and retire the stages of an Argo CD + Terraform estate.
 //!
 //! The map, one line a room, from the top down; a room uses those below it and those of its own line
 //! (`tests/imports.rs` keeps it so):

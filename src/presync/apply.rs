@@ -10,7 +10,7 @@ use crate::protect;
 use crate::stop::Stop;
 use crate::terraform::protected;
 use crate::terraform::root::Root;
-use crate::terraform::{GRACE, Terraform, TerraformError, Workdir};
+use crate::terraform::{GRACE, Terraform, Workdir};
 use crate::transport::request::StageRequest;
 
 use super::PresyncError;
@@ -75,27 +75,8 @@ pub async fn run(
         plan: scratch.path().join("plan"),
     };
     let applied = run.apply(&mut held, log, stop).await;
-    let stopped = matches!(
-        applied,
-        Err(PresyncError::Stopped(_) | PresyncError::Terraform(TerraformError::Stopped { .. }))
-    );
-    // What is left of the time until a KILL is for bringing the state to safety.
-    let patience = if stopped {
-        Duration::ZERO
-    } else {
-        environment.save_patience
-    };
-    let ended = held.end(patience, log, stop).await;
-    let (count, serial) = match (applied, ended) {
-        (Ok(count), Ok(serial)) => (count, serial),
-        (Err(error), Ok(_)) => return Err(error),
-        (Ok(_), Err(ended)) => return Err(ended),
-        // Where the state is, is what counts then.
-        (Err(error), Err(ended)) => {
-            log.say(crate::report::one_line(&error));
-            return Err(ended);
-        }
-    };
+    let patience = environment.save_patience;
+    let (count, serial) = held.conclude(applied, patience, log, stop).await?;
     tokio::select! {
         reattached = volumes::reattach(namespace, &account, log) => reattached?,
         signal = stop.next() => return Err(PresyncError::Stopped(signal)),

@@ -17,7 +17,7 @@ use crate::state_backend::store::Store;
 use crate::state_backend::store::around::Around;
 use crate::state_backend::store::retire::Retired;
 use crate::stop::Stop;
-use crate::terraform::ERRORED;
+use crate::terraform::{ERRORED, TerraformError};
 
 use super::PresyncError;
 use super::log::Log;
@@ -117,10 +117,37 @@ impl Held {
         }
     }
 
+    /// Ends a run that came to `done`: the state is brought to its place or to safety, within `patience` unless the run was stopped.
+    /// What it came to, and the serial of the last state that was written.
+    pub async fn conclude<T>(
+        self,
+        done: Result<T, PresyncError>,
+        patience: Duration,
+        log: &mut Log,
+        stop: &mut Stop,
+    ) -> Result<(T, Option<u64>), PresyncError> {
+        let stopped = matches!(
+            done,
+            Err(PresyncError::Stopped(_) | PresyncError::Terraform(TerraformError::Stopped { .. }))
+        );
+        // What is left of the time until a KILL is for bringing the state to safety.
+        let patience = if stopped { Duration::ZERO } else { patience };
+        match (done, self.end(patience, log, stop).await) {
+            (Ok(done), Ok(serial)) => Ok((done, serial)),
+            (Err(error), Ok(_)) => Err(error),
+            (Ok(_), Err(ended)) => Err(ended),
+            // Where the state is, is what counts then.
+            (Err(error), Err(ended)) => {
+                log.say(crate::report::one_line(&error));
+                Err(ended)
+            }
+        }
+    }
+
     /// The end of the run, whatever its result: a state that could not be written is tried again for as long as `patience`
     /// and until somebody wants us to stop, then brought to safety, and the lock is given back, unless the state did not get
     /// to its place. The serial of the last state that was written.
-    pub async fn end(
+    async fn end(
         mut self,
         patience: Duration,
         log: &mut Log,

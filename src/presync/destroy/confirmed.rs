@@ -2,7 +2,6 @@
 //! to the last.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use crate::presync::PresyncError;
 use crate::presync::apply;
@@ -16,7 +15,6 @@ use crate::preview::Bound;
 use crate::preview::agreement::{Agreement, agreement};
 use crate::state_backend::store::retire::Retired;
 use crate::stop::Stop;
-use crate::terraform::TerraformError;
 use crate::terraform::changes::Changes;
 use crate::terraform::inventory::Inventory;
 use crate::transport::record::{self, DestroyRecord};
@@ -63,27 +61,8 @@ pub async fn destroy(
         ground: &ground,
     };
     let done = run.destroy(&mut held, log, stop).await;
-    let stopped = matches!(
-        done,
-        Err(PresyncError::Stopped(_) | PresyncError::Terraform(TerraformError::Stopped { .. }))
-    );
-    // What is left of the time until a KILL is for bringing the state to safety.
-    let patience = if stopped {
-        Duration::ZERO
-    } else {
-        environment.save_patience
-    };
-    let ended = held.end(patience, log, stop).await;
-    let record = match (done, ended) {
-        (Ok(record), Ok(_)) => record,
-        (Err(error), Ok(_)) => return Err(error),
-        (Ok(_), Err(ended)) => return Err(ended),
-        // Where the state is, is what counts then.
-        (Err(error), Err(ended)) => {
-            log.say(crate::report::one_line(&error));
-            return Err(ended);
-        }
-    };
+    let patience = environment.save_patience;
+    let (record, _) = held.conclude(done, patience, log, stop).await?;
     let (lines, digest) = record::encode(&record)?;
     log.record(&lines, digest);
     log.say(

@@ -4,7 +4,7 @@
 
 pub mod checkout;
 pub mod history;
-mod trailers;
+pub mod trailers;
 pub mod tree;
 pub mod write;
 

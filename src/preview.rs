@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName, StateKey};
+use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName, StateKey, Target};
 use crate::terraform::changes::{Action, Change, Gone, OutputChange};
 use crate::terraform::forget::Forgotten;
-use crate::transport::record::StateSeen;
+use crate::transport::record::{StateSeen, digest};
 
 pub mod agreement;
 pub mod objections;
@@ -76,18 +75,17 @@ impl Bound {
     /// The digest of all of it.
     pub fn digest(&self) -> String {
         // Names, numbers and texts in a fixed order: such a struct always has a JSON form.
-        let json = serde_json::to_vec(self).unwrap_or_default();
-        let hash = Sha256::digest(&json);
-        let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("sha256:{hex}")
+        digest(&serde_json::to_vec(self).unwrap_or_default())
     }
 
     /// `PlatformDeploy/headlamp/prd`.
     pub fn target(&self) -> String {
-        match &self.path {
-            Some(path) => format!("{}/{path}/{}", self.repo, self.stage),
-            None => format!("{}/{}", self.repo, self.stage),
-        }
+        let target = Target {
+            repo: self.repo.clone(),
+            path: self.path.clone(),
+            stage: self.stage.clone(),
+        };
+        target.to_string()
     }
 
     /// How many objects the plan destroys.

@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::guard::{Cleared, Unproven};
 use crate::names::Target;
 use crate::preview::Preview;
 use crate::preview::objections::{Allowance, Namespaced};
 use crate::report::{self, OutputError};
-use crate::transport::record::DestroyRecord;
+use crate::transport::record::{DestroyRecord, digest};
 
 /// The version of this shape.
 const VERSION: u32 = 1;
@@ -169,7 +168,7 @@ impl Record {
         let expires = now
             .checked_add(jiff::SignedDuration::from_secs(LIFE))
             .unwrap_or(now);
-        Record {
+        let mut record = Record {
             version: VERSION,
             program: program.to_owned(),
             target: preview.bound.target(),
@@ -184,13 +183,9 @@ impl Record {
             preview,
             done: None,
             checksum: String::new(),
-        }
-        .sealed()
-    }
-
-    fn sealed(mut self) -> Record {
-        self.checksum = self.sum();
-        self
+        };
+        record.checksum = record.sum();
+        record
     }
 
     /// The checksum of all the rest.
@@ -200,9 +195,7 @@ impl Record {
             ..self.clone()
         };
         // Names, numbers and texts: such a struct always has a JSON form.
-        let json = serde_json::to_vec(&rest).unwrap_or_default();
-        let hash = Sha256::digest(&json);
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        digest(&serde_json::to_vec(&rest).unwrap_or_default())
     }
 
     /// Reads a record file.

@@ -1,6 +1,7 @@
 //! The step `remove-config`: the commit that takes the stage's folder out of the deploy repository, once its destroy has completed.
 
 use crate::forge::{FolderToGo, Removal};
+use crate::git::trailers;
 use crate::git::write::Author;
 use crate::names::BranchName;
 use crate::presync::provenance;
@@ -99,27 +100,20 @@ fn message(record: &Record, wanted: &Wanted, folder: &str) -> String {
     let preview = &record.preview;
     let by = &record.requested_by;
     let stage = &preview.bound.stage;
-    let mut message = format!(
-        "Remove {folder}/: {stage} destroyed by {by}\n\nAs it was before, it comes back by:\n  git checkout {} -- {folder}\n\n",
-        preview.revision
-    );
+    let revision = &preview.revision;
     let removed = record
         .done
         .as_ref()
         .and_then(|done| done.record.removed.as_deref());
-    let trailers = [
+    let trailers = trailers::to_lines([
         ("Digest", Some(record.digest.as_str())),
         ("State-Commit", removed),
         ("Requested-By", Some(record.requested_by.as_str())),
         ("Approved-By", wanted.approved_by.as_deref()),
-    ];
-    for (name, value) in trailers {
-        let value: Vec<&str> = value.unwrap_or_default().split_whitespace().collect();
-        if !value.is_empty() {
-            message.push_str(&format!("{name}: {}\n", value.join(" ")));
-        }
-    }
-    message
+    ]);
+    format!(
+        "Remove {folder}/: {stage} destroyed by {by}\n\nAs it was before, it comes back by:\n  git checkout {revision} -- {folder}\n\n{trailers}"
+    )
 }
 
 /// Who the commit is by: as the variable says, else this program at this host.

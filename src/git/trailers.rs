@@ -18,6 +18,18 @@ pub(super) fn of_message(message: &[u8]) -> Vec<(String, String)> {
     }
 }
 
+/// The trailers as the lines of a message: each value on one line, and none that is unknown or empty.
+pub fn to_lines<'a>(trailers: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
+    let mut lines = String::new();
+    for (key, value) in trailers {
+        let value: Vec<&str> = value.unwrap_or_default().split_whitespace().collect();
+        if !value.is_empty() {
+            lines.push_str(&format!("{key}: {}\n", value.join(" ")));
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

@@ -45,6 +45,18 @@ impl BranchName {
     }
 }
 
+impl StateKey {
+    /// The folder of the state, with no slash at its end; empty for one at the top.
+    pub fn folder(&self) -> &str {
+        self.0.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+
+    /// The name of its file in that folder.
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or_default()
+    }
+}
+
 impl CommitPrefix {
     /// The commit, when all 40 digits were given.
     pub fn full(&self) -> Option<CommitSha> {

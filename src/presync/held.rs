@@ -92,7 +92,7 @@ impl Held {
         &self,
         subject: &str,
         text: &str,
-        trailers: &[(&str, &str)],
+        trailers: &[(&str, Option<&str>)],
     ) -> Result<Retired, PresyncError> {
         let mut session = self.session.lock().await;
         Ok(session.retire(subject, text, trailers).await?)

@@ -1,5 +1,6 @@
 //! For whom and why a run writes, as its commits and its lock say it.
 
+use crate::git::trailers;
 use crate::names::CommitSha;
 
 use super::succession::Position;
@@ -35,20 +36,13 @@ impl Provenance {
     pub(super) fn trailers(&self, position: &Position) -> String {
         let serial = position.serial.to_string();
         let commit = self.deploy_commit.as_ref().map(CommitSha::as_str);
-        let members = [
+        trailers::to_lines([
             ("Lineage", Some(position.lineage.as_str())),
             ("Serial", Some(serial.as_str())),
             ("Deploy-Commit", commit),
             ("Build", self.build.as_deref()),
             ("Pod", self.pod.as_deref()),
             ("Job", self.job.as_deref()),
-        ];
-        let one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
-        members
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, one_line(value?))))
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| format!("{name}: {value}\n"))
-            .collect()
+        ])
     }
 }

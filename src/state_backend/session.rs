@@ -10,6 +10,7 @@ use std::error::Error;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::git::GitError;
+use crate::git::trailers;
 use crate::names::StateKey;
 
 use super::lock::{self, GivenBack, Lock, LockError, LockId, Standing, Taken};
@@ -346,7 +347,7 @@ impl Session {
         &mut self,
         subject: &str,
         text: &str,
-        trailers: &[(&str, &str)],
+        more: &[(&str, Option<&str>)],
     ) -> Result<Retired, StoreError> {
         if let Err(answer) = self.may_write(None).await {
             let why = match answer {
@@ -361,16 +362,9 @@ impl Session {
         }
         let state = self.seen.clone().flatten().unwrap_or_default();
         let position = Position::read(&state).unwrap_or_default();
-        let mut message = format!(
-            "{subject}\n\n{text}\n\n{}",
-            self.provenance.trailers(&position)
-        );
-        for (name, value) in trailers {
-            let value: Vec<&str> = value.split_whitespace().collect();
-            if !value.is_empty() {
-                message.push_str(&format!("{name}: {}\n", value.join(" ")));
-            }
-        }
+        let of_run = self.provenance.trailers(&position);
+        let of_caller = trailers::to_lines(more.iter().copied());
+        let message = format!("{subject}\n\n{text}\n\n{of_run}{of_caller}");
         let key = self.key.clone();
         let retired = self.store.retire(&key, &message).await?;
         self.see(None);

@@ -138,8 +138,8 @@ fn unzipped(packed: &[u8]) -> Result<Vec<u8>, RecordError> {
     Ok(json)
 }
 
-/// The digest of a record's JSON.
-fn digest(json: &[u8]) -> String {
+/// The digest of a record's JSON: `sha256:` and the hash in hexadecimal.
+pub fn digest(json: &[u8]) -> String {
     let hash = Sha256::digest(json);
     let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")

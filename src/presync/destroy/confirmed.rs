@@ -250,10 +250,7 @@ impl UnderLock<'_> {
             Some(path) => format!("{repo}/{path}"),
             None => repo.to_string(),
         };
-        let folder = key
-            .as_str()
-            .rsplit_once('/')
-            .map_or("", |(folder, _)| folder);
+        let folder = key.folder();
         let author = &self.environment.author.email;
         let subject = format!("Remove {folder}/: {stage} of {app} destroyed by {author}");
         let text = match before {
@@ -265,15 +262,9 @@ impl UnderLock<'_> {
             None => String::new(),
         };
         let trailers = [
-            ("Digest", self.confirmed.digest.as_str()),
-            (
-                "Requested-By",
-                self.environment.requested_by.as_deref().unwrap_or_default(),
-            ),
-            (
-                "Approved-By",
-                self.environment.approved_by.as_deref().unwrap_or_default(),
-            ),
+            ("Digest", Some(self.confirmed.digest.as_str())),
+            ("Requested-By", self.environment.requested_by.as_deref()),
+            ("Approved-By", self.environment.approved_by.as_deref()),
         ];
         let retired = held.retire(&subject, &text, &trailers).await?;
         held.say_lines(log);

@@ -143,10 +143,7 @@ impl Look<'_> {
                 Planned::default()
             }
         };
-        let folder = key
-            .as_str()
-            .rsplit_once('/')
-            .map_or("", |(folder, _)| folder);
+        let folder = key.folder();
         if head.is_some() {
             log.say(format_args!(
                 "an apply removes {folder}/ from the state repository"

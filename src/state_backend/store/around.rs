@@ -35,7 +35,7 @@ impl Store {
             Some(head) => head,
             None => self.head().await?,
         };
-        let (folder, file) = key.as_str().rsplit_once('/').unwrap_or(("", key.as_str()));
+        let (folder, file) = (key.folder(), key.file_name());
         let mut around = Around::default();
         let mut is_there = false;
         if let Found::Entry(entry) = self.clone.find(&head, folder).await?

@@ -91,7 +91,7 @@ impl Store {
 
     /// Refuses a folder that holds anything beside the state: it belongs to somebody else.
     async fn alone(&mut self, head: &Commit, key: &StateKey) -> Result<(), StoreError> {
-        let (folder, file) = key.as_str().rsplit_once('/').unwrap_or(("", key.as_str()));
+        let (folder, file) = (key.folder(), key.file_name());
         let Found::Entry(entry) = self.clone.find(head, folder).await? else {
             return Ok(());
         };

@@ -14,7 +14,6 @@ use crate::state_backend::lock::{GivenBack, Lock, LockId, Taken, describe};
 use crate::state_backend::provenance::Provenance;
 use crate::state_backend::session::{Permits, Session};
 use crate::state_backend::store::Store;
-use crate::state_backend::store::around::Around;
 use crate::state_backend::store::retire::Retired;
 use crate::stop::Stop;
 use crate::terraform::{ERRORED, TerraformError};
@@ -74,12 +73,6 @@ impl Held {
     /// The state as it is.
     pub async fn read(&self) -> Result<Option<Vec<u8>>, PresyncError> {
         Ok(self.session.lock().await.read().await?)
-    }
-
-    /// What stands around the state.
-    pub async fn around(&self) -> Result<Around, PresyncError> {
-        let mut session = self.session.lock().await;
-        Ok(session.store_mut().around(&self.key).await?)
     }
 
     /// The state repository's head as last read.

@@ -449,25 +449,33 @@ impl Store {
         change: Change,
         message: &str,
     ) -> Result<Round, StoreError> {
-        let tree = self
-            .clone
-            .tree_with(Some(head), key.as_str(), change)
-            .await?;
-        let commit = self
-            .clone
-            .make_commit(tree, Some(head), message, &self.author)?;
+        let commit = self.commit_with(head, key, change, message).await?;
         let reference = format!("refs/heads/{}", self.branch);
-        match self
-            .clone
-            .push(&reference, Some(&head.sha), &commit)
-            .await
-            .map_err(StoreError::Push)?
-        {
+        let pushed = self.clone.push(&reference, Some(&head.sha), &commit).await;
+        Ok(self.landed(&pushed.map_err(StoreError::Push)?, commit))
+    }
+
+    /// The commit on top of `head` in which the file at `key` is changed; it is not pushed yet.
+    async fn commit_with(
+        &mut self,
+        head: &Commit,
+        key: &StateKey,
+        change: Change,
+        message: &str,
+    ) -> Result<Commit, StoreError> {
+        let clone = &mut self.clone;
+        let tree = clone.tree_with(Some(head), key.as_str(), change).await?;
+        Ok(clone.make_commit(tree, Some(head), message, &self.author)?)
+    }
+
+    /// What a push of `commit` came to.
+    fn landed(&mut self, pushed: &Pushed, commit: Commit) -> Round {
+        match pushed {
             Pushed::Done => {
                 self.known = Some(commit);
-                Ok(Round::Done)
+                Round::Done
             }
-            Pushed::Moved(_) => Ok(Round::Moved),
+            Pushed::Moved(_) => Round::Moved,
         }
     }
 }

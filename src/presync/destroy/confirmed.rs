@@ -13,6 +13,7 @@ use crate::presync::provenance::provenance;
 use crate::presync::source::ConfigFolder;
 use crate::preview::Bound;
 use crate::preview::agreement::{Agreement, agreement};
+use crate::state_backend::store::around::Around;
 use crate::state_backend::store::retire::Retired;
 use crate::stop::Stop;
 use crate::terraform::changes::Changes;
@@ -91,15 +92,13 @@ impl UnderLock<'_> {
     ) -> Result<DestroyRecord, PresyncError> {
         let Ground { key, .. } = self.ground;
         prepare::say_where(self.environment, key, log);
-        let read = async {
-            let state = held.read().await?;
-            let around = held.around().await?;
-            Ok::<_, PresyncError>(Found { state, around })
-        };
-        let found = tokio::select! {
-            found = read => found?,
+        let state = tokio::select! {
+            state = held.read() => state?,
             signal = stop.next() => return Err(PresyncError::Stopped(signal)),
         };
+        // What stands around it was shown by the preview, and binds nothing.
+        let around = Around::default();
+        let found = Found { state, around };
         let had_state = found.state.is_some();
         let before = held.head().await;
         let look = Look {

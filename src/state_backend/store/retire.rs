@@ -1,7 +1,7 @@
 //! The end of a state whose stage was destroyed: its file goes in one commit, which is kept by a ref of its own as the proof.
 
 use crate::git::tree::{Commit, Found, Kind};
-use crate::git::write::{Change, Pushed};
+use crate::git::write::Change;
 use crate::names::{CommitSha, StateKey};
 
 use super::around::proof_reference;
@@ -57,13 +57,7 @@ impl Store {
         key: &StateKey,
         message: &str,
     ) -> Result<Round, StoreError> {
-        let tree = self
-            .clone
-            .tree_with(Some(head), key.as_str(), Change::Remove)
-            .await?;
-        let commit = self
-            .clone
-            .make_commit(tree, Some(head), message, &self.author)?;
+        let commit = self.commit_with(head, key, Change::Remove, message).await?;
         let reference = format!("refs/heads/{}", self.branch);
         let expected = Some(&head.sha);
         let proof = proof_reference(key);
@@ -80,13 +74,7 @@ impl Store {
                 alone.map_err(StoreError::Push)?
             }
         };
-        match pushed {
-            Pushed::Done => {
-                self.known = Some(commit);
-                Ok(Round::Done)
-            }
-            Pushed::Moved(_) => Ok(Round::Moved),
-        }
+        Ok(self.landed(&pushed, commit))
     }
 
     /// Refuses a folder that holds anything beside the state: it belongs to somebody else.

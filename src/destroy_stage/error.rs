@@ -89,7 +89,7 @@ pub enum DestroyError {
     #[error("what was confirmed could not be handed on")]
     Pack(#[source] record::RecordError),
     #[error(
-        "what was confirmed is too large to be handed on: destroy the stage in parts, by targets of Terraform's own"
+        "what was confirmed is too large to be handed on: destroy a part of it first, by presync backend KEY -- terraform destroy -target=…, and preview again"
     )]
     TooLarge,
     #[error("the author of the commit is wrong")]

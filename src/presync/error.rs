@@ -140,19 +140,23 @@ pub enum PresyncError {
     #[error(transparent)]
     Reduction(#[from] ReductionError),
     /// A plan of the reduced root has nothing to make.
-    #[error("the plan does more than destroy, so nothing of it is offered: {changes}")]
+    #[error(
+        "the plan does more than destroy, so nothing of it is offered: {changes}; take out of the root what makes that"
+    )]
     NotOnlyDestroys { changes: String },
     /// It is not what was confirmed.
     #[error("moved since the preview, so nothing was destroyed: {differences}; preview again")]
     Moved { differences: String },
     /// A destroy that did not get to its end.
-    #[error("the state still lists {addresses}: its folder stays")]
+    #[error(
+        "the state still lists {addresses}: its folder stays; run the destroy again, which goes on with that"
+    )]
     StillLists { addresses: String },
     /// Something of the state would stay.
     #[error(
-        "the plan says nothing of {addresses}, which the state lists: nothing of it is offered"
+        "the plan says nothing of {addresses}, which the state lists, so nothing of it is offered: look with presync backend {key} -- terraform state list, and destroy or remove it there by itself"
     )]
-    Untold { addresses: String },
+    Untold { key: StateKey, addresses: String },
     /// Terraform does not say which providers it uses.
     #[error("terraform version -json was not understood")]
     Versions(#[source] serde_json::Error),

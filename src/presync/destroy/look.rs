@@ -261,7 +261,7 @@ impl Look<'_> {
             .collect();
         let untold = left().map(|i| i.address.clone());
         let untold: Vec<String> = untold.filter(|a| !told.contains(a.as_str())).collect();
-        only_destroys(&changes, &untold)?;
+        only_destroys(key, &changes, &untold)?;
         let providers = providers(terraform, &workdir, stop).await?;
         Ok(Planned {
             changes,
@@ -316,7 +316,7 @@ pub async fn forget_in(
 }
 
 /// Refuses a plan that does anything else than to take things away, or that leaves something of the state.
-fn only_destroys(changes: &Changes, untold: &[String]) -> Result<(), PresyncError> {
+fn only_destroys(key: &StateKey, changes: &Changes, untold: &[String]) -> Result<(), PresyncError> {
     let taking = |action: Action| {
         matches!(
             action,
@@ -332,6 +332,7 @@ fn only_destroys(changes: &Changes, untold: &[String]) -> Result<(), PresyncErro
     }
     if !untold.is_empty() {
         return Err(PresyncError::Untold {
+            key: key.clone(),
             addresses: untold.join(", "),
         });
     }

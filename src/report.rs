@@ -11,6 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use rustix::fs::{OFlags, fcntl_setfl};
 use serde::Serialize;
@@ -159,6 +160,29 @@ pub fn text(text: &impl Display) -> io::Result<()> {
 /// Prints one of the lines that say what is worked on.
 pub fn heading(name: &str, text: impl Display) {
     to_stderr(&format!("{name:<13}{text}\n"));
+}
+
+/// What an end means for the exit code, and the failure where it is one.
+pub fn split(end: Result<Outcome, Failure>) -> (Outcome, Option<Failure>) {
+    match end {
+        Ok(outcome) => (outcome, None),
+        Err(failure) => (failure.outcome(), Some(failure)),
+    }
+}
+
+/// Seconds to the millisecond, as result files have them.
+pub fn seconds(took: Duration) -> f64 {
+    (took.as_secs_f64() * 1000.0).round() / 1000.0
+}
+
+/// Prints how a job ended: its failure with the causes, else `error` on one line, and its last line.
+pub fn end(program: &str, failed: Option<&Failure>, error: Option<String>, last_line: String) {
+    match (failed, error) {
+        (Some(failed), _) => failure(program, failed),
+        (None, Some(error)) => note(format_args!("{program}: {error}")),
+        (None, None) => {}
+    }
+    note(last_line);
 }
 
 /// Prints a failure with its causes, one a line.

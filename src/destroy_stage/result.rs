@@ -219,10 +219,7 @@ impl DestroyReport {
         took: Duration,
         end: Result<Outcome, Failure>,
     ) -> DestroyReport {
-        let (outcome, failure) = match end {
-            Ok(outcome) => (outcome, None),
-            Err(failure) => (failure.outcome(), Some(failure)),
-        };
+        let (outcome, failure) = report::split(end);
         DestroyReport {
             step,
             outcome,
@@ -251,12 +248,12 @@ impl DestroyReport {
 
     /// Says on standard error how it ended, the last line for a tired reader.
     pub fn say(&self, program: &str) {
-        if let Some(failure) = &self.failure {
-            report::failure(program, failure);
-        } else if let Some(error) = self.error() {
-            report::note(format_args!("{program}: {error}"));
-        }
-        report::note(self.last_line());
+        report::end(
+            program,
+            self.failure.as_ref(),
+            self.error(),
+            self.last_line(),
+        );
     }
 
     /// The result file's content.
@@ -299,7 +296,7 @@ impl DestroyReport {
             config_removed: self.progress.config_removed,
             config_commit: self.progress.config_commit.as_ref(),
             log_complete: self.progress.complete.as_ref().map(|c| *c == Complete::Yes),
-            seconds: (self.took.as_secs_f64() * 1000.0).round() / 1000.0,
+            seconds: report::seconds(self.took),
         }
     }
 

@@ -111,10 +111,7 @@ impl PlanReport {
         took: Duration,
         end: Result<Outcome, Failure>,
     ) -> PlanReport {
-        let (outcome, failure) = match end {
-            Ok(outcome) => (outcome, None),
-            Err(failure) => (failure.outcome(), Some(failure)),
-        };
+        let (outcome, failure) = report::split(end);
         PlanReport {
             outcome,
             failure,
@@ -137,12 +134,12 @@ impl PlanReport {
 
     /// Says on standard error how it ended, the last line for a tired reader.
     pub fn say(&self, program: &str) {
-        if let Some(failure) = &self.failure {
-            report::failure(program, failure);
-        } else if let Some(error) = self.error() {
-            report::note(format_args!("{program}: {error}"));
-        }
-        report::note(self.last_line());
+        report::end(
+            program,
+            self.failure.as_ref(),
+            self.error(),
+            self.last_line(),
+        );
     }
 
     /// The result file's content.
@@ -178,7 +175,7 @@ impl PlanReport {
             changes: record.map(|record| &record.changes),
             log: self.log.as_deref(),
             log_complete: progress.complete.as_ref().map(|c| *c == Complete::Yes),
-            seconds: (self.took.as_secs_f64() * 1000.0).round() / 1000.0,
+            seconds: report::seconds(self.took),
         }
     }
 

@@ -85,6 +85,7 @@ async fn carry_out(
         environment,
         build: wanted.build.as_deref(),
         bound: Bound::Plan,
+        confirmed: None,
     };
     let ran = runner.run::<PlanRecord>(&asked, shown, stop).await;
     Ok(conclude(wanted, ran.map_err(PlanError::from)?, progress))

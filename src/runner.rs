@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use crate::cluster::Cluster;
-use crate::cluster::job::{Launch, Place, Verb};
+use crate::cluster::job::{Confirmed, Launch, Place, Verb};
 use crate::cluster::launch::LaunchError;
 use crate::cluster::run::{Patience, RunError};
 use crate::estate::{EstateError, of_cluster, open_cluster};
@@ -116,6 +116,8 @@ pub struct Asked<'a> {
     pub build: Option<&'a str>,
     /// How long it may take.
     pub bound: Bound,
+    /// What it carries out, where it destroys.
+    pub confirmed: Option<Confirmed>,
 }
 
 /// How long a run may take.
@@ -307,6 +309,7 @@ impl Runner {
                 Bound::Plan => Some(settings.deadline),
                 Bound::None => None,
             },
+            confirmed: asked.confirmed.clone(),
         };
         let patience = Patience {
             start: settings.start_deadline,

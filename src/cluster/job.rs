@@ -23,6 +23,8 @@ pub const TARGET: &str = "stagewright/target";
 const REVISION: &str = "stagewright/revision";
 /// The build that made it.
 pub const BUILD: &str = "stagewright/build-url";
+/// The digest of what a destroy carries out.
+pub const CONFIRMED: &str = "stagewright/confirmed";
 /// A random value that one run of a job gives to its Job, so that it knows it again.
 pub const RUN: &str = "stagewright/run";
 /// The one container's name.
@@ -106,6 +108,27 @@ pub struct Launch {
     pub environment: BTreeMap<&'static str, String>,
     /// How long it may run.
     pub deadline: Option<Duration>,
+    /// What it carries out, where it destroys.
+    pub confirmed: Option<Confirmed>,
+}
+
+/// What a launch that destroys was confirmed to carry out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Confirmed {
+    /// The digest of what the preview bound.
+    pub digest: String,
+    /// The image that made the preview, as its pod's status names it.
+    pub image: Option<String>,
+}
+
+impl Confirmed {
+    /// The image of the settings, held to the content that made the preview: `<name>:<tag>@sha256:…`, of which a node takes the
+    /// digest and leaves the tag to readers. `None` where the settings name a digest themselves, and where the node that ran the preview
+    /// knew none: an image that was loaded there and never pulled has only an id of its own.
+    pub fn pin(&self, image: &str) -> Option<String> {
+        let (_, digest) = self.image.as_deref()?.rsplit_once('@')?;
+        (digest.starts_with("sha256:") && !image.contains('@')).then(|| format!("{image}@{digest}"))
+    }
 }
 
 impl Launch {
@@ -133,8 +156,17 @@ impl Launch {
             TARGET_HASH: self.target_hash(),
         });
         let mut annotations = json!({ TARGET: self.target, REVISION: self.revision, RUN: run });
-        if let (Some(build), Some(annotations)) = (&self.build, annotations.as_object_mut()) {
-            annotations.insert(BUILD.to_owned(), build.as_str().into());
+        let more = [
+            (BUILD, self.build.as_deref()),
+            (
+                CONFIRMED,
+                self.confirmed.as_ref().map(|c| c.digest.as_str()),
+            ),
+        ];
+        for (name, value) in more {
+            if let (Some(value), Some(annotations)) = (value, annotations.as_object_mut()) {
+                annotations.insert(name.to_owned(), value.into());
+            }
         }
         let mut spec = json!({
             // One run at a time, and never a second one by itself.
@@ -178,9 +210,11 @@ impl Launch {
             let name = crate::transport::request::BUILD_URL;
             environment.push(json!({ "name": name, "value": build }));
         }
+        let confirmed = self.confirmed.as_ref();
+        let image = confirmed.and_then(|confirmed| confirmed.pin(&place.image));
         let mut container = json!({
             "name": CONTAINER,
-            "image": place.image,
+            "image": image.as_deref().unwrap_or(&place.image),
             "command": ["presync"],
             "args": self.arguments,
             "env": environment,
@@ -286,6 +320,7 @@ mod tests {
             arguments: vec!["plan".to_owned(), "file:///x".to_owned()],
             environment: BTreeMap::from([("STAGEWRIGHT_STATE_URL", "file:///s".to_owned())]),
             deadline: Some(Duration::from_secs(1800)),
+            confirmed: None,
         }
     }
 
@@ -312,6 +347,38 @@ mod tests {
             container["envFrom"],
             json!([{ "secretRef": { "name": "credentials" } }])
         );
+    }
+
+    #[test]
+    fn a_destroy_runs_the_image_that_made_its_preview_and_says_what_it_carries_out() {
+        let previewed = |image: Option<&str>, settings: &str| {
+            let launch = Launch {
+                confirmed: Some(Confirmed {
+                    digest: "sha256:feed".to_owned(),
+                    image: image.map(str::to_owned),
+                }),
+                ..launch()
+            };
+            let place = Place {
+                image: settings.to_owned(),
+                ..place()
+            };
+            let job = job(&place, &launch);
+            assert_eq!(job["metadata"]["annotations"][CONFIRMED], "sha256:feed");
+            let image = &job["spec"]["template"]["spec"]["containers"][0]["image"];
+            image.as_str().unwrap().to_owned()
+        };
+        let pulled = Some("registry.example.org/presync@sha256:0a0b");
+        assert_eq!(
+            previewed(pulled, "registry.example.org/presync:1"),
+            "registry.example.org/presync:1@sha256:0a0b"
+        );
+        // What is loaded on a node alone has an id, and no digest in a registry.
+        for unknown in [None, Some("sha256:0a0b")] {
+            assert_eq!(previewed(unknown, "presync:1"), "presync:1");
+        }
+        let by_digest = "presync@sha256:0c0d";
+        assert_eq!(previewed(pulled, by_digest), by_digest);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A launch in the cluster: its Job made once and known again, looked at, and removed with its pods.
 
+mod error;
+
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
@@ -8,10 +10,13 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, PropagationPolicy};
 use tokio::time::Instant;
 
-use super::job::{BUILD, Launch, MANAGED_BY, Place, RUN, TARGET, TARGET_HASH};
+use super::job::{BUILD, CONFIRMED, Launch, MANAGED_BY, Place, RUN, TARGET, TARGET_HASH};
 use super::start::{self, Hindrance, Started, Wait};
 use super::{Cluster, ClusterError, verdict};
 use crate::report;
+
+pub use error::LaunchError;
+pub(super) use error::remedy;
 
 /// The pause between two looks at what is waited for.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -23,109 +28,6 @@ const LEFTOVER: Duration = Duration::from_secs(60);
 /// (<https://kubernetes.io/docs/reference/labels-annotations-taints/#batchkubernetesio-controller-uid>).
 const CONTROLLER: &str = "batch.kubernetes.io/controller-uid";
 
-/// Why a launch could not be made, or did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// The API server could not be asked.
-    #[error("{act} failed{}", remedy(.source))]
-    Cluster {
-        /// What was being done, to which object.
-        act: String,
-        /// Why.
-        #[source]
-        source: ClusterError,
-    },
-    /// The API server did not take it.
-    #[error("the Job {namespace}/{name} could not be made{}", remedy(.source))]
-    NotMade {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// In the server's words.
-        #[source]
-        source: ClusterError,
-    },
-    /// It may have been made, or not.
-    #[error(
-        "it is not known whether the Job {namespace}/{name} was made: look for it, and delete it"
-    )]
-    Uncertain {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// What came instead of an answer.
-        #[source]
-        source: ClusterError,
-    },
-    /// The pod template of the settings does not fit.
-    #[error("runner.kubernetes.pod_template in the settings makes no valid Job")]
-    Template(#[source] serde_json::Error),
-    /// Somebody else's Job has the name.
-    #[error(
-        "the Job {namespace}/{name} is not stagewright's: delete or rename it, so that the name is free"
-    )]
-    Foreign {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
-    /// Another launch for the same target runs.
-    #[error(
-        "the Job {namespace}/{name} works on {target} already, since {since}{build}: wait for its end, or delete it"
-    )]
-    Running {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// For whom.
-        target: String,
-        /// Since when.
-        since: String,
-        /// By which build, in words.
-        build: String,
-    },
-    /// An ended launch that we removed does not go.
-    #[error("the Job of an earlier run does not go away: {what}; look at its finalizers and pods")]
-    LeftoverStays {
-        /// What is left, and why.
-        what: String,
-    },
-    /// It did not start in time, or never will.
-    #[error("the Job {namespace}/{name} did not start ({} s): {hindrance}", waited.as_secs())]
-    NeverStarted {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// How long it was waited for.
-        waited: Duration,
-        /// What stood in the way.
-        hindrance: Hindrance,
-    },
-    /// It went away while it was waited for.
-    #[error("the Job {namespace}/{name} was deleted by someone else before it started")]
-    Vanished {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
-}
-
-pub(super) fn remedy(error: &ClusterError) -> &'static str {
-    match error.code() {
-        Some(401) => ": the credentials are not valid (any more)",
-        Some(403) => {
-            ": the account lacks a right, or the admission policy forbids it; deploy/ has what is needed"
-        }
-        _ => "",
-    }
-}
-
 /// A Job that we have made.
 #[derive(Clone)]
 pub struct Launched {
@@ -133,6 +35,14 @@ pub struct Launched {
     namespace: String,
     name: String,
     uid: String,
+}
+
+/// What stands in a launch's place.
+pub enum Prepared {
+    /// Nothing any more.
+    Free(Box<Ready>),
+    /// A running one that carries out the same confirmation.
+    Same(Box<Launched>),
 }
 
 /// A launch whose name is free.
@@ -145,12 +55,12 @@ pub struct Ready {
 }
 
 /// Looks whether `launch` can be made, and removes an ended Job of the same name. One that runs, for the same target or
-/// under the same name, is an error. Nothing is made; safe to drop.
+/// under the same name, is an error, unless it destroys what this one was confirmed to destroy. Nothing is made; safe to drop.
 pub async fn prepare(
     cluster: &Cluster,
     launch: &Launch,
     place: &Place,
-) -> Result<Ready, LaunchError> {
+) -> Result<Prepared, LaunchError> {
     let namespace = place.namespace.as_str();
     let name = launch.name.clone();
     let run = run_id();
@@ -168,6 +78,10 @@ pub async fn prepare(
         .map_err(|source| failed("looking for running Jobs in", namespace, "", source))?;
     for other in &same_target.items {
         if verdict::is_running(other) {
+            if carries_out_the_same(other, launch) {
+                let same = Launched::of(cluster, namespace, other);
+                return Ok(Prepared::Same(Box::new(same)));
+            }
             return Err(running(namespace, other));
         }
     }
@@ -186,23 +100,27 @@ pub async fn prepare(
         if verdict::is_running(&there) {
             return Err(running(namespace, &there));
         }
-        let leftover = Launched {
-            cluster: cluster.clone(),
-            namespace: namespace.to_owned(),
-            name: name.clone(),
-            uid: there.metadata.uid.clone().unwrap_or_default(),
-        };
+        let leftover = Launched::of(cluster, namespace, &there);
         if let Err(Left(what)) = leftover.remove(LEFTOVER).await {
             return Err(LaunchError::LeftoverStays { what });
         }
     }
-    Ok(Ready {
+    Ok(Prepared::Free(Box::new(Ready {
         cluster: cluster.clone(),
         namespace: namespace.to_owned(),
         name,
         run,
         job,
-    })
+    })))
+}
+
+/// Whether a running Job carries out what this launch was confirmed to. One that is being deleted will not come to its end.
+fn carries_out_the_same(job: &Job, launch: &Launch) -> bool {
+    let annotations = job.metadata.annotations.as_ref();
+    let carried_out = annotations.and_then(|all| all.get(CONFIRMED));
+    let confirmed = launch.confirmed.as_ref();
+    confirmed.is_some_and(|confirmed| carried_out == Some(&confirmed.digest))
+        && job.metadata.deletion_timestamp.is_none()
 }
 
 impl Ready {
@@ -221,12 +139,7 @@ impl Ready {
             job,
         } = self;
         let jobs: Api<Job> = Api::namespaced(cluster.client(), namespace);
-        let launched = |job: &Job| Launched {
-            cluster: cluster.clone(),
-            namespace: namespace.clone(),
-            name: name.clone(),
-            uid: job.metadata.uid.clone().unwrap_or_default(),
-        };
+        let launched = |job: &Job| Launched::of(cluster, namespace, job);
         let source = match cluster.ask(jobs.create(&PostParams::default(), job)).await {
             Ok(job) => return Ok(launched(&job)),
             Err(error) => error,
@@ -314,6 +227,15 @@ fn run_id() -> String {
 pub struct Left(pub String);
 
 impl Launched {
+    fn of(cluster: &Cluster, namespace: &str, job: &Job) -> Launched {
+        Launched {
+            cluster: cluster.clone(),
+            namespace: namespace.to_owned(),
+            name: job.metadata.name.clone().unwrap_or_default(),
+            uid: job.metadata.uid.clone().unwrap_or_default(),
+        }
+    }
+
     /// Its name, with the namespace.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.namespace, self.name)

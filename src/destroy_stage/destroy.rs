@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::job::{Launch, Verb};
+use crate::cluster::job::{Confirmed, Launch, Verb};
 use crate::estate::state_url;
 use crate::names::BranchName;
 use crate::report::{self, Failure, Outcome, Shown};
@@ -76,6 +76,10 @@ pub(super) async fn destroy(
         environment,
         build: wanted.build_url.as_deref(),
         bound: Bound::None,
+        confirmed: Some(Confirmed {
+            digest: record.digest.clone(),
+            image: record.image.clone(),
+        }),
     };
     runner.say(&asked.name);
     progress.launched = true;

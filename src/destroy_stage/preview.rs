@@ -69,6 +69,7 @@ pub(super) async fn preview(
         environment,
         build: wanted.build_url.as_deref(),
         bound: Bound::Plan,
+        confirmed: None,
     };
     runner.say(&asked.name);
     let ran = runner.run::<Preview>(&asked, shown, stop).await;

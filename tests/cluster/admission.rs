@@ -72,6 +72,9 @@ fn a_launch_is_let_in_and_any_other_job_is_refused_by_name() {
         json!({ "serviceAccountName": "tf-presync" }),
     );
     assert_eq!(create(&destroy), (true, String::new()));
+    let pinned = json!({ "image": format!("{IMAGE}@sha256:{}", "0".repeat(64)) });
+    merge(&mut destroy, CONTAINER, pinned);
+    assert_eq!(create(&destroy), (true, String::new()));
 
     let mut let_in = Vec::new();
     for (at, change, reason) in wrong(testbed) {
@@ -125,6 +128,11 @@ fn wrong(testbed: &Testbed) -> Vec<(&'static str, Value, &'static str)> {
         (
             CONTAINER,
             json!({ "image": "busybox" }),
+            "the image must be one of",
+        ),
+        (
+            CONTAINER,
+            json!({ "image": format!("{IMAGE}-other@sha256:{}", "0".repeat(64)) }),
             "the image must be one of",
         ),
         (

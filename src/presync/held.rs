@@ -80,6 +80,11 @@ impl Held {
         self.session.lock().await.store_mut().known_head().cloned()
     }
 
+    /// What stands beside the state in its folder, and would keep it from being removed.
+    pub async fn beside(&self) -> Result<Vec<String>, PresyncError> {
+        Ok(self.session.lock().await.beside().await?)
+    }
+
     /// Removes the state, once its stage is destroyed, while the lock still is ours.
     pub async fn retire(
         &self,

@@ -341,6 +341,11 @@ impl Session {
         }
     }
 
+    /// What stands beside the state in its folder, and would keep it from being removed.
+    pub async fn beside(&mut self) -> Result<Vec<String>, StoreError> {
+        self.store.beside(&self.key).await
+    }
+
     /// Removes the state as the end of a destroy, while the lock still is this run's: the commit has this first line, this text, and
     /// trailers for the run's provenance and these.
     pub async fn retire(

@@ -130,6 +130,7 @@ impl UnderLock<'_> {
         }
         let mut taken = Taken::default();
         if had_state {
+            nothing_beside(held).await?;
             taken = self.take(&now.bound, held, log, stop).await?;
         }
         let removed = if had_state {
@@ -280,6 +281,21 @@ impl UnderLock<'_> {
             }
         }
     }
+}
+
+/// Refuses to begin what could not be ended: a state with something beside it is not removed.
+async fn nothing_beside(held: &Held) -> Result<(), PresyncError> {
+    let beside = held.beside().await?;
+    if beside.is_empty() {
+        return Ok(());
+    }
+    Err(PresyncError::Moved {
+        differences: format!(
+            "{}/ in the state repository holds more than the state by now: {}",
+            held.key().folder(),
+            beside.join(", ")
+        ),
+    })
 }
 
 /// What a run took.

@@ -22,6 +22,12 @@ impl Store {
         self.known.as_ref().map(|commit| &commit.sha)
     }
 
+    /// What stands beside the state in its folder, and would keep it from being removed.
+    pub async fn beside(&mut self, key: &StateKey) -> Result<Vec<String>, StoreError> {
+        let head = self.base(false).await?;
+        self.others(&head, key).await
+    }
+
     /// Removes the file at `key`, and nothing else, if it is as this run has last read or written it and its folder holds
     /// nothing beside it, and keeps the commit as the proof.
     pub async fn retire(&mut self, key: &StateKey, message: &str) -> Result<Retired, StoreError> {
@@ -79,24 +85,28 @@ impl Store {
 
     /// Refuses a folder that holds anything beside the state: it belongs to somebody else.
     async fn alone(&mut self, head: &Commit, key: &StateKey) -> Result<(), StoreError> {
-        let (folder, file) = (key.folder(), key.file_name());
-        let Found::Entry(entry) = self.clone.find(head, folder).await? else {
-            return Ok(());
-        };
-        if entry.kind != Kind::Tree {
-            return Ok(());
-        }
-        let entries = self.clone.entries(entry.id).await?.into_iter();
-        let others: Vec<String> = entries
-            .map(|e| e.name)
-            .filter(|name| name != file)
-            .collect();
+        let others = self.others(head, key).await?;
         if others.is_empty() {
             return Ok(());
         }
         Err(StoreError::Beside {
-            folder: folder.to_owned(),
+            folder: key.folder().to_owned(),
             others: others.join(", "),
         })
+    }
+
+    async fn others(&mut self, head: &Commit, key: &StateKey) -> Result<Vec<String>, StoreError> {
+        let (folder, file) = (key.folder(), key.file_name());
+        let Found::Entry(entry) = self.clone.find(head, folder).await? else {
+            return Ok(Vec::new());
+        };
+        if entry.kind != Kind::Tree {
+            return Ok(Vec::new());
+        }
+        let entries = self.clone.entries(entry.id).await?.into_iter();
+        Ok(entries
+            .map(|e| e.name)
+            .filter(|name| name != file)
+            .collect())
     }
 }

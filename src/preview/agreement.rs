@@ -1,6 +1,6 @@
 //! Whether what is there now is what was confirmed, or the rest of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Bound;
 
@@ -36,29 +36,36 @@ pub fn agreement(
         confirmed.state.position.as_ref(),
         now.state.position.as_ref(),
     );
-    let further = match serials {
+    let Content {
+        more,
+        less,
+        found_gone,
+    } = Content::compare(confirmed, now);
+    let took_nothing = less.is_empty() && !found_gone;
+    differences.extend(more);
+    match serials {
         (Some(before), Some(after)) if before.lineage != after.lineage => {
             differences.push(format!(
                 "the state has the lineage {}, and {} was confirmed",
                 after.lineage, before.lineage
             ));
-            false
         }
-        (Some(before), Some(after)) if after.serial < before.serial => {
+        // A run of ours writes what it has taken away: one that wrote, and took nothing, was another's.
+        (Some(before), Some(after))
+            if after.serial < before.serial || (after.serial > before.serial && took_nothing) =>
+        {
             differences.push(format!(
                 "the state has the serial {}, and {} was confirmed",
                 after.serial, before.serial
             ));
-            false
         }
-        (Some(before), Some(after)) => after.serial > before.serial,
+        // What is listed no more was not taken away by a run of ours.
+        (Some(before), Some(after)) if after.serial == before.serial => differences.extend(less),
         (None, Some(_)) => {
             differences.push("there is a state now, and there was none".to_owned());
-            false
         }
-        (_, None) => true,
-    };
-    differences.extend(of_content(confirmed, now, further));
+        (Some(_), Some(_)) | (_, None) => {}
+    }
     if differences.is_empty() {
         Ok(Agreement::Rest)
     } else {
@@ -105,42 +112,58 @@ fn of_ground(confirmed: &Bound, now: &Bound) -> Vec<String> {
     differences
 }
 
-/// What may be less than what was confirmed, once a run has begun to take it away, and never more.
-fn of_content(confirmed: &Bound, now: &Bound, further: bool) -> Vec<String> {
-    let lines = |bound: &Bound| -> BTreeSet<String> {
-        let changes = bound.changes.iter().map(ToString::to_string);
-        let outputs = bound.outputs.iter().map(ToString::to_string);
-        let gone = bound.gone.iter().map(ToString::to_string);
-        let forgotten = bound.forgotten.iter().map(|f| format!("{f}: forgotten"));
-        changes
-            .chain(outputs)
-            .chain(gone)
-            .chain(forgotten)
-            .collect()
-    };
-    let (before, after) = (lines(confirmed), lines(now));
-    // What was to be destroyed may be gone by now: an earlier run destroyed it, and could not save that.
-    let taken: BTreeSet<String> = confirmed
-        .changes
-        .iter()
-        .filter(|change| change.action.destroys())
-        .map(|change| change.address.clone())
-        .collect();
-    let is_known = |line: &&String| {
-        before.contains(*line)
-            || now
-                .gone
+/// What is there now against what was confirmed, line by line.
+struct Content {
+    /// What was not confirmed.
+    more: Vec<String>,
+    /// What was confirmed and is there no more, nor known as gone.
+    less: Vec<String>,
+    /// Whether something that was to be destroyed is gone by now: an earlier run destroyed it, and could not save that.
+    found_gone: bool,
+}
+
+impl Content {
+    fn compare(confirmed: &Bound, now: &Bound) -> Content {
+        let (before, after) = (lines(confirmed), lines(now));
+        let to_destroy: BTreeMap<&str, String> = confirmed
+            .changes
+            .iter()
+            .filter(|change| change.action.destroys())
+            .map(|change| (change.address.as_str(), change.to_string()))
+            .collect();
+        let mut found_gone: BTreeMap<String, &String> = BTreeMap::new();
+        for gone in &now.gone {
+            if let Some(change) = to_destroy.get(gone.address.as_str()) {
+                found_gone.insert(gone.to_string(), change);
+            }
+        }
+        let mut more = after.difference(&before).collect::<Vec<_>>();
+        more.retain(|line| !found_gone.contains_key(*line));
+        let mut less = before.difference(&after).collect::<Vec<_>>();
+        less.retain(|line| !found_gone.values().any(|change| change == line));
+        Content {
+            more: more
                 .iter()
-                .any(|gone| gone.to_string() == **line && taken.contains(&gone.address))
-    };
-    let mut differences: Vec<String> = after
-        .iter()
-        .filter(|line| !is_known(line))
-        .map(|line| format!("{line}, which was not confirmed"))
-        .collect();
-    if !further {
-        let lost = before.difference(&after);
-        differences.extend(lost.map(|line| format!("no longer {line}")));
+                .map(|line| format!("{line}, which was not confirmed"))
+                .collect(),
+            less: less
+                .iter()
+                .map(|line| format!("no longer {line}"))
+                .collect(),
+            found_gone: !found_gone.is_empty(),
+        }
     }
-    differences
+}
+
+/// Everything that a destroy takes or drops.
+fn lines(bound: &Bound) -> BTreeSet<String> {
+    let changes = bound.changes.iter().map(ToString::to_string);
+    let outputs = bound.outputs.iter().map(ToString::to_string);
+    let gone = bound.gone.iter().map(ToString::to_string);
+    let forgotten = bound.forgotten.iter().map(|f| format!("{f}: forgotten"));
+    changes
+        .chain(outputs)
+        .chain(gone)
+        .chain(forgotten)
+        .collect()
 }

@@ -277,16 +277,18 @@ fn what_was_confirmed_agrees_and_so_does_what_a_run_has_left_of_it() {
         now.forgotten.clear();
     });
     assert_eq!(rest, Ok(Agreement::Rest));
-    // Destroyed, and that could not be saved.
-    let gone = agreed(|now| {
-        serial(now, 13);
-        let destroyed = now.changes.pop().unwrap();
-        now.gone.push(Gone {
-            address: destroyed.address,
-            deposed: None,
+    // Destroyed, and that could not be saved, or only of another resource.
+    for position in [12, 13] {
+        let gone = agreed(|now| {
+            serial(now, position);
+            let destroyed = now.changes.pop().unwrap();
+            now.gone.push(Gone {
+                address: destroyed.address,
+                deposed: None,
+            });
         });
-    });
-    assert_eq!(gone, Ok(Agreement::Rest));
+        assert_eq!(gone, Ok(Agreement::Rest), "{position}");
+    }
     let without_state = agreed(|now| {
         now.state.position = None;
         (now.changes, now.outputs) = (Vec::new(), Vec::new());
@@ -299,7 +301,11 @@ fn what_was_confirmed_agrees_and_so_does_what_a_run_has_left_of_it() {
 #[test]
 fn what_is_more_than_confirmed_or_less_without_a_write_or_on_other_ground_has_moved() {
     type Case = (fn(&mut Bound), &'static str);
-    let cases: [Case; 9] = [
+    let cases: [Case; 10] = [
+        (
+            |b| serial(b, 13),
+            "the state has the serial 13, and 12 was confirmed",
+        ),
         (
             |b| b.changes[1].address = "terraform_data.new".to_owned(),
             "terraform_data.new: destroy, which was not confirmed",

@@ -1,85 +1,19 @@
 //! Destroying a retired stage for real, in the sandbox: what is confirmed, what is refused, and what a second run does.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a panic is how a test fails"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "support/estate.rs"]
 mod estate;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "history/random.rs"]
-mod random;
+#[path = "support/retiring.rs"]
+mod retiring;
 
 use std::fs::File;
 use std::io::Write as _;
 use std::process::Stdio;
-use std::time::Duration;
 
 use estate::Estate;
-use random::Random;
-use rustix::process::Signal;
+use retiring::{KEY, done, git, has, step};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
-
-const KEY: &str = "argocd/FieldnotesDeploy/demo/terraform.tfstate";
-
-/// What a step came to: its exit code, standard output and standard error.
-struct Ran {
-    code: Option<i32>,
-    shown: String,
-    said: String,
-}
-
-fn step(estate: &Estate, arguments: &[&str]) -> Ran {
-    let output = estate
-        .program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"))
-        .args(arguments)
-        .args([
-            "--sandbox=sandbox",
-            "--repo",
-            "FieldnotesDeploy",
-            "--stage",
-            "demo",
-        ])
-        .args(["--namespace", "fieldnotes-demo", "--record", "record.json"])
-        .output()
-        .unwrap();
-    Ran {
-        code: output.status.code(),
-        shown: String::from_utf8(output.stdout).unwrap(),
-        said: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-fn done(estate: &Estate, arguments: &[&str]) -> Ran {
-    let ran = step(estate, arguments);
-    assert_eq!(
-        ran.code,
-        Some(0),
-        "{arguments:?}: {}{}",
-        ran.shown,
-        ran.said
-    );
-    ran
-}
-
-fn git(estate: &Estate, repository: &str, arguments: &[&str]) -> String {
-    let output = estate
-        .program("git")
-        .arg("--git-dir")
-        .arg(estate.repository(repository))
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn has(estate: &Estate, repository: &str, path: &str) -> bool {
-    !git(estate, repository, &["ls-tree", "main", path]).is_empty()
-}
 
 /// The record, changed.
 fn change_record(estate: &Estate, change: impl FnOnce(&mut Value)) {
@@ -230,44 +164,95 @@ fn a_retired_stage_goes_from_the_guard_to_both_commits_and_a_second_run_has_noth
 
 #[test]
 fn what_moved_since_the_preview_is_not_destroyed() {
-    let cases: [(&str, &str, &str); 3] = [
+    let estate = Estate::unpack();
+    let applications = estate.path().join("sandbox/applications.yaml");
+    let manifests = std::fs::read_to_string(&applications).unwrap();
+    let deploying = manifests.replace("value: dev\n", "value: demo\n");
+    // A file, what is in it then, the code, and what is said.
+    let cases: [(&str, &str, fn(String) -> String, i32, &str); 5] = [
         (
             "FieldnotesDeploy",
             "config/demo/values.yaml",
+            |text| text + "# changed\n",
+            5,
             "config/demo in the deploy repository is another",
         ),
         (
             "FieldnotesDeploy",
             "terraform/more.tf",
+            |text| text + "# changed\n",
+            5,
             "terraform in the deploy repository is another",
         ),
         (
             "TerraformState",
             KEY,
-            "moved since the preview, so nothing was destroyed",
+            |text| text.replace("\"serial\": 9", "\"serial\": 10"),
+            5,
+            "the state has the serial 10, and 9 was confirmed",
+        ),
+        (
+            "ArgoCDDeploy",
+            "releases/values.yaml",
+            |text| {
+                text.replace(
+                    "      dev: { targetRevision: next }",
+                    "      dev: { targetRevision: next }\n      demo: {}",
+                )
+            },
+            3,
+            "by the registry entry apps.fieldnotes.stages.demo",
+        ),
+        (
+            "",
+            "",
+            |text| text,
+            3,
+            "the live Application argocd-prd/fieldnotes-dev",
         ),
     ];
-    for (repository, file, said) in cases {
-        let estate = Estate::unpack();
+    for (repository, file, change, code, said) in cases {
+        std::fs::write(&applications, &manifests).unwrap();
         done(&estate, &["preview"]);
-        estate.commit(repository, |files| {
-            let path = files.join(file);
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
-            let text = match file {
-                KEY => text.replace("\"serial\": 9", "\"serial\": 10"),
-                _ => format!("{text}# changed\n"),
-            };
-            std::fs::write(path, text).unwrap();
-        });
+        if repository.is_empty() {
+            std::fs::write(&applications, &deploying).unwrap();
+        } else {
+            estate.commit(repository, |files| {
+                let path = files.join(file);
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                let changed = change(text.clone());
+                assert_ne!(text, changed);
+                std::fs::write(path, changed).unwrap();
+            });
+        }
+        let before = git(&estate, "TerraformState", &["rev-parse", "main"]);
         let ran = step(&estate, &["destroy"]);
-        // A state that was only written again, and lists the same, is the rest of what was confirmed.
-        let expected = if file == KEY { Some(0) } else { Some(5) };
-        assert_eq!(ran.code, expected, "{file}: {}", ran.said);
-        if file != KEY {
-            assert!(ran.said.contains(said), "{file}: {}", ran.said);
-            assert!(has(&estate, "TerraformState", KEY), "{file}");
+        assert_eq!(ran.code, Some(code), "{file}: {}", ran.said);
+        assert!(ran.said.contains(said), "{file}: {}{}", ran.shown, ran.said);
+        let after = git(&estate, "TerraformState", &["rev-parse", "main"]);
+        assert_eq!(before, after, "{file}");
+        if repository == "ArgoCDDeploy" {
+            estate.commit(repository, |files| {
+                let path = files.join(file);
+                let text = std::fs::read_to_string(&path).unwrap();
+                std::fs::write(path, text.replace("      demo: {}\n", "")).unwrap();
+            });
         }
     }
+}
+
+#[test]
+fn a_change_that_is_a_neighbours_does_not_stop_a_destroy() {
+    let estate = Estate::unpack();
+    done(&estate, &["preview"]);
+    estate.commit("FieldnotesDeploy", |files| {
+        std::fs::write(files.join("config/prd/more.yaml"), "a: 1\n").unwrap();
+        std::fs::write(files.join("NOTES.md"), "changed\n").unwrap();
+    });
+    done(&estate, &["destroy"]);
+    done(&estate, &["remove-config"]);
+    assert!(has(&estate, "FieldnotesDeploy", "config/prd/more.yaml"));
+    assert!(!has(&estate, "FieldnotesDeploy", "config/demo"));
 }
 
 #[test]
@@ -307,6 +292,83 @@ fn a_resource_that_was_not_shown_is_not_destroyed() {
         )
         .is_empty()
     );
+}
+
+#[test]
+fn what_came_to_stand_beside_the_state_is_refused_before_anything_is_destroyed() {
+    let estate = Estate::unpack();
+    done(&estate, &["preview"]);
+    estate.commit("TerraformState", |files| {
+        let beside = files.join(KEY).with_file_name("notes.txt");
+        std::fs::write(beside, "somebody else's").unwrap();
+    });
+    let before = git(&estate, "TerraformState", &["rev-parse", "main"]);
+    let ran = step(&estate, &["destroy"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.said);
+    let said = "holds more than the state by now: notes.txt";
+    assert!(ran.said.contains(said), "{}", ran.said);
+    assert_eq!(
+        git(&estate, "TerraformState", &["rev-parse", "main"]),
+        before
+    );
+}
+
+/// `headlamp` has the stage `demo`, and `headlamp/demo` is an app.
+#[test]
+fn a_stage_and_an_app_of_the_same_path_do_not_take_each_others_state_or_config() {
+    let estate = Estate::unpack();
+    let states = "argocd/PlatformDeploy/headlamp/demo";
+    estate.commit("TerraformState", |files| {
+        let folder = files.join(states);
+        std::fs::create_dir(folder.join("dev")).unwrap();
+        std::fs::copy(
+            folder.join("terraform.tfstate"),
+            folder.join("dev/terraform.tfstate"),
+        )
+        .unwrap();
+    });
+    estate.commit("PlatformDeploy", |files| {
+        let app = files.join("headlamp");
+        let copy = |from: &str, to: &str| {
+            let to = app.join(to);
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            let mut cp = estate.program("cp");
+            cp.arg("-r").arg(app.join(from)).arg(to);
+            assert!(cp.status().unwrap().success());
+        };
+        copy("terraform", "demo/terraform");
+        copy("config/demo", "demo/config/dev");
+    });
+    let run = |step: &str, path: &str, stage: &str| {
+        let mut job = estate.program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"));
+        job.args([step, "--sandbox=sandbox", "--repo", "PlatformDeploy"])
+            .args(["--app-path", path, "--stage", stage])
+            .args(["--namespace", "headlamp-demo", "--record", "record.json"]);
+        let output = job.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    };
+    let outer = run("preview", "headlamp", "demo");
+    assert_eq!(outer.0, Some(3), "{}", outer.1);
+    assert!(outer.1.contains("dev/"), "{}", outer.1);
+
+    for step in ["preview", "destroy", "remove-config"] {
+        let inner = run(step, "headlamp/demo", "dev");
+        assert_eq!(inner.0, Some(0), "{step}: {}", inner.1);
+    }
+    let state = format!("{states}/terraform.tfstate");
+    assert!(has(&estate, "TerraformState", &state));
+    assert!(!has(&estate, "TerraformState", &format!("{states}/dev")));
+    assert!(has(&estate, "PlatformDeploy", "headlamp/config/demo"));
+    assert!(!has(&estate, "PlatformDeploy", "headlamp/demo/config"));
+
+    for step in ["preview", "destroy", "remove-config"] {
+        let outer = run(step, "headlamp", "demo");
+        assert_eq!(outer.0, Some(0), "{step}: {}", outer.1);
+    }
+    assert!(!has(&estate, "TerraformState", states));
+    assert!(!has(&estate, "PlatformDeploy", "headlamp/config/demo"));
+    assert!(has(&estate, "PlatformDeploy", "headlamp/demo/terraform"));
 }
 
 #[test]
@@ -501,110 +563,4 @@ fn a_state_that_somebody_else_has_locked_is_not_destroyed() {
     assert_eq!(ran.code, Some(9), "{}{}", ran.shown, ran.said);
     assert!(ran.said.contains("somebody@else"), "{}", ran.said);
     assert!(has(&estate, "TerraformState", KEY));
-}
-
-/// Runs the same destroy until it is done, as an operator would who reads what it says. How often it had to be run.
-fn until_done(estate: &Estate) -> usize {
-    for times in 1..=4 {
-        let ran = step(estate, &["destroy"]);
-        let said = format!("{}{}", ran.shown, ran.said);
-        match ran.code {
-            Some(0) => return times,
-            // What was killed is gone; its lock says how it is released.
-            Some(9) => {
-                let command = said.split("release it with presync ").nth(1).unwrap();
-                let command: Vec<&str> = command.split_whitespace().take(4).collect();
-                let mut unlock = estate.program(env!("CARGO_BIN_EXE_presync"));
-                let states = format!("file://{}", estate.repository("TerraformState").display());
-                let unlock = unlock.env("STAGEWRIGHT_STATE_URL", states).args(&command);
-                assert!(unlock.output().unwrap().status.success(), "{command:?}");
-            }
-            _ => panic!("{said}"),
-        }
-    }
-    panic!("the destroy never came to its end")
-}
-
-#[test]
-fn a_destroy_that_was_stopped_or_killed_at_any_moment_is_finished_by_running_it_again() {
-    let seed = std::env::var("STAGEWRIGHT_DESTROY_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed: u64 = seed.unwrap_or_else(|| {
-        let now = std::time::SystemTime::now();
-        now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
-    });
-    println!("STAGEWRIGHT_DESTROY_SEED={seed}");
-    let full = std::env::var_os("STAGEWRIGHT_FULL").is_some_and(|value| value == "1");
-    let rounds = if full { 40 } else { 6 };
-    let mut random = Random(seed);
-    for round in 0..rounds {
-        let estate = Estate::unpack();
-        done(&estate, &["preview"]);
-        let mut job = estate
-            .program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"))
-            .args([
-                "destroy",
-                "--sandbox=sandbox",
-                "--repo",
-                "FieldnotesDeploy",
-                "--stage",
-                "demo",
-            ])
-            .args(["--record", "record.json"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(random.below(2500) as u64));
-        let signal = if round % 2 == 0 {
-            Signal::TERM
-        } else {
-            Signal::KILL
-        };
-        // It may have ended by itself.
-        if job.try_wait().unwrap().is_none() {
-            processes::send(i32::try_from(job.id()).unwrap(), signal);
-        }
-        job.wait().unwrap();
-        // What a killed job leaves dies with it, a moment later.
-        processes::until("all of it ended", || {
-            processes::of(estate.path()).is_empty().then_some(())
-        });
-        until_done(&estate);
-        done(&estate, &["remove-config"]);
-        assert!(
-            !has(&estate, "TerraformState", KEY),
-            "round {round} of {seed}"
-        );
-        assert!(
-            !has(&estate, "FieldnotesDeploy", "config/demo"),
-            "round {round} of {seed}"
-        );
-        let removals = git(&estate, "TerraformState", &["log", "--format=%s", "main"]);
-        let removals = removals
-            .lines()
-            .filter(|subject| subject.starts_with("Remove argocd/"));
-        assert_eq!(removals.count(), 1, "round {round} of {seed}");
-        assert!(
-            git(
-                &estate,
-                "TerraformState",
-                &["for-each-ref", "refs/heads/locks", "refs/heads/rescue"]
-            )
-            .is_empty()
-        );
-        // The last state that was kept lists nothing: all that it listed was destroyed.
-        let last = git(
-            &estate,
-            "TerraformState",
-            &["show", &format!("main~1:{KEY}")],
-        );
-        let last: Value = serde_json::from_str(&last).unwrap();
-        assert_eq!(
-            last["resources"],
-            Value::Array(Vec::new()),
-            "round {round} of {seed}"
-        );
-    }
 }

@@ -10,9 +10,11 @@ use std::sync::PoisonError;
 use serde_json::json;
 
 use crate::launches::{Launches, Plan};
-use crate::retired::{ELSEWHERE, Retired, STAGE, SeesNamespaces};
+use crate::retired::{DeletesVolumes, ELSEWHERE, Retired, STAGE, SeesNamespaces};
 use crate::rights::GRANTS;
-use crate::testbed::{Testbed, until};
+use crate::testbed::{IMAGE, Testbed, until};
+
+const STATE: &str = "argocd/RetiredDeploy/shop/prd";
 
 fn assert_ended(plan: &Plan, code: i32, words: &[&str]) {
     let Plan {
@@ -30,7 +32,7 @@ fn assert_ended(plan: &Plan, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn a_stage_that_argo_cd_pruned_is_cleared_and_previewed_and_what_the_cluster_lacks_or_keeps_needs_a_flag()
+fn a_stage_that_argo_cd_pruned_is_cleared_previewed_and_destroyed_and_what_the_cluster_lacks_or_keeps_needs_a_flag()
  {
     let Some(testbed) = Testbed::find() else {
         return;
@@ -39,6 +41,7 @@ fn a_stage_that_argo_cd_pruned_is_cleared_and_previewed_and_what_the_cluster_lac
     still_deployed(&retired);
     let launches = Launches::new().unwrap();
     pruned(&retired);
+    destroyed(&retired);
     assert_eq!(launches.left(), Vec::<String>::new());
     drop(launches);
     retired.remove();
@@ -176,4 +179,86 @@ fn pruned(retired: &Retired) {
     let allowed = &retired.written("both.json")["allowed"];
     assert_eq!(*allowed, json!(["accept-gone", "leave-behind"]));
     assert_eq!(retired.repositories(), before);
+}
+
+/// From a confirmed preview to both commits, through a KILL of the job while its Job ran.
+fn destroyed(retired: &Retired) {
+    retired.delete(&["namespace", STAGE]);
+    retired.apply_volume();
+    let record = ["--record", "record.json"];
+    let previewed = retired.preview(&record);
+    assert_ended(
+        &previewed,
+        0,
+        &["3 object(s) in the state: 1 destroyed, 2 forgotten"],
+    );
+    let image = retired.killed_destroy("record.json");
+    let previewed = retired.written("record.json");
+    let (_, digest) = previewed["image"]
+        .as_str()
+        .unwrap()
+        .split_once('@')
+        .unwrap();
+    assert_eq!(image, format!("{IMAGE}@{digest}"));
+
+    let by_whom = [&record[..], &["--approved-by", "someone"]].concat();
+    let followed = retired.step("destroy", &by_whom);
+    assert_ended(
+        &followed,
+        4,
+        &[
+            "the Job argocd-hooks/destroy-stage-41 carries out this confirmation already: it is followed to its end",
+            "presync: forgetting 2 namespaced Kubernetes object(s), which are not destroyed",
+            "tf-presync\" cannot delete resource \"persistentvolumes\"",
+            "the log ends with: terraform apply ended with exit code 1",
+        ],
+    );
+    assert!(retired.has_volume());
+    assert!(retired.has("TerraformState", STATE));
+    let early = retired.step("remove-config", &by_whom);
+    assert_ended(
+        &early,
+        3,
+        &["so the config folder stays: run destroy with it first"],
+    );
+
+    let _granted = GRANTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let _deletes = DeletesVolumes::grant(retired);
+    let rest = retired.step("destroy", &by_whom);
+    assert_ended(
+        &rest,
+        0,
+        &[
+            "what is there is the rest of what was confirmed",
+            "kubernetes_persistent_volume.data: Destruction complete",
+            "presync: the state lists no resources",
+            "presync: removed argocd/RetiredDeploy/shop/prd/ from the state repository",
+        ],
+    );
+    assert!(!retired.has_volume());
+    assert!(!retired.has("TerraformState", STATE));
+    let message = retired.last_message("TerraformState");
+    assert!(
+        message.contains(&format!(
+            "Digest: {}",
+            previewed["digest"].as_str().unwrap()
+        )),
+        "{message}"
+    );
+
+    let removed = retired.step("remove-config", &by_whom);
+    assert_ended(&removed, 0, &[" removes shop/config/prd/\n"]);
+    assert!(!retired.has("RetiredDeploy", "shop/config/prd"));
+    assert!(retired.has("RetiredDeploy", "shop/config/dev"));
+    let message = retired.last_message("RetiredDeploy");
+    assert!(message.contains("\nApproved-By: someone\n"), "{message}");
+
+    let done = retired.step("destroy", &record);
+    assert_ended(&done, 0, &["was destroyed by this record at "]);
+    let nothing = retired.preview(&[]);
+    assert_ended(
+        &nothing,
+        0,
+        &["of RetiredDeploy/shop/prd nothing is left to destroy or remove"],
+    );
 }

@@ -79,6 +79,11 @@ kind: ConfigMap
 metadata: { name: app, namespace: retired-prd }
 "#;
 
+/// Whose account and Secret the settings give to a destroy.
+fn destroyer() -> Value {
+    json!({ "service_account": "tf-presync", "secret": "argocd-hook-credentials" })
+}
+
 /// The stage `shop/prd` of a monorepo, with other Applications beside its own.
 pub struct Retired {
     testbed: &'static Testbed,
@@ -99,10 +104,14 @@ impl Retired {
         retired.remove();
         let revision = retired.commit();
         let key = run(&mut Command::new("age-keygen"), "");
+        let recipient = key
+            .lines()
+            .find_map(|line| line.strip_prefix("# public key: "))
+            .unwrap();
         retired.apply(&json!({
             "apiVersion": "v1", "kind": "Secret",
             "metadata": { "name": "argocd-hook-credentials", "namespace": NAMESPACE },
-            "stringData": { "SOPS_AGE_KEY": key },
+            "stringData": { "SOPS_AGE_KEY": key, "SOPS_AGE_RECIPIENTS": recipient },
         }));
         retired.apply(
             &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": ELSEWHERE } }),
@@ -113,7 +122,7 @@ impl Retired {
         until("the namespace of the stage", || {
             retired.has_namespace().then_some(())
         });
-        retired.apply_root(&revision, &key);
+        retired.apply_root(&revision, &key, recipient);
         retired
     }
 
@@ -203,10 +212,7 @@ impl Retired {
     }
 
     /// Applies the root as the administrator; the state is sealed.
-    fn apply_root(&self, revision: &str, key: &str) {
-        let recipient = key
-            .lines()
-            .find_map(|line| line.strip_prefix("# public key: "));
+    fn apply_root(&self, revision: &str, key: &str, recipient: &str) {
         let terraformrc = self.folder.path().join("terraformrc");
         let mirror = json!({ "provider_installation": [
             { "filesystem_mirror": [{ "path": providers() }] },
@@ -221,7 +227,7 @@ impl Retired {
             .args([revision, "prd", STAGE, "shop"])
             .env("STAGEWRIGHT_STATE_URL", format!("{url}/TerraformState.git"))
             .env("SOPS_AGE_KEY", key)
-            .env("SOPS_AGE_RECIPIENTS", recipient.unwrap())
+            .env("SOPS_AGE_RECIPIENTS", recipient)
             .env("TF_CLI_CONFIG_FILE", terraformrc);
         let log = run(&mut presync, "");
         assert!(log.contains("presync: applied 3 change(s), "), "{log}");
@@ -282,6 +288,15 @@ impl Retired {
 
     /// Runs the program on the stage; `destroy` is that of the settings.
     pub fn run(&self, destroy: &Value, arguments: &[&str]) -> Plan {
+        let output = self.command(destroy, arguments).output().unwrap();
+        Plan {
+            code: output.status.code(),
+            log: String::from_utf8_lossy(&output.stdout).into_owned(),
+            said: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    fn command(&self, destroy: &Value, arguments: &[&str]) -> Command {
         let settings = json!({
             "forge": { "git": { "root": self.testbed.git_url, "known_as": "https://github.com/example" } },
             "registry": { "repo": "RetiredRegistry" },
@@ -302,7 +317,8 @@ impl Retired {
         let file = self.folder.path().join("stagewright.yaml");
         std::fs::write(&file, settings.to_string()).unwrap();
         let program = env!("CARGO_BIN_EXE_stagewright-destroy-stage");
-        let output = program_as(&self.jobs, program, self.folder.path())
+        let mut command = program_as(&self.jobs, program, self.folder.path());
+        command
             .args(arguments)
             .args([
                 "--repo",
@@ -319,14 +335,8 @@ impl Retired {
                 "41",
                 "--result",
                 "result.json",
-            ])
-            .output()
-            .unwrap();
-        Plan {
-            code: output.status.code(),
-            log: String::from_utf8_lossy(&output.stdout).into_owned(),
-            said: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+            ]);
+        command
     }
 
     pub fn check(&self, arguments: &[&str]) -> Plan {
@@ -334,10 +344,73 @@ impl Retired {
     }
 
     pub fn preview(&self, arguments: &[&str]) -> Plan {
-        let destroy =
-            json!({ "service_account": "tf-presync", "secret": "argocd-hook-credentials" });
-        let vouched = ["preview", "--not-deploying", "argocd/retired-whole"];
-        self.run(&destroy, &[&vouched[..], arguments].concat())
+        self.step("preview", arguments)
+    }
+
+    /// A step as the account that may destroy, with the one Application vouched for that proves nothing.
+    pub fn step(&self, step: &str, arguments: &[&str]) -> Plan {
+        let vouched = [step, "--not-deploying", "argocd/retired-whole"];
+        self.run(&destroyer(), &[&vouched[..], arguments].concat())
+    }
+
+    /// A destroy of what the record confirms, killed as soon as its Job is there. The image of that.
+    pub fn killed_destroy(&self, record: &str) -> String {
+        let destroy = [
+            "destroy",
+            "--not-deploying",
+            "argocd/retired-whole",
+            "--record",
+            record,
+        ];
+        let mut job = self.command(&destroyer(), &destroy).spawn().unwrap();
+        let image = until("the Job of the destroy", || {
+            let there = [
+                "get",
+                "job",
+                "destroy-stage-41",
+                "--namespace",
+                NAMESPACE,
+                "--output=json",
+            ];
+            let answer = self.admin.ask(&there, &Value::Null);
+            let there: Value = serde_json::from_slice(&answer.stdout).ok()?;
+            let container = &there["spec"]["template"]["spec"]["containers"][0];
+            Some(container["image"].as_str()?.to_owned())
+        });
+        job.kill().unwrap();
+        job.wait().unwrap();
+        image
+    }
+
+    /// The stage's volume, as its root has it.
+    pub fn apply_volume(&self) {
+        self.apply(&json!({
+            "apiVersion": "v1", "kind": "PersistentVolume",
+            "metadata": { "name": "retired-data" },
+            "spec": {
+                "capacity": { "storage": "1Mi" },
+                "accessModes": ["ReadWriteOnce"],
+                "persistentVolumeReclaimPolicy": "Retain",
+                "hostPath": { "path": "/tmp/stagewright-testbed-retired-data" },
+            },
+        }));
+    }
+
+    pub fn has_volume(&self) -> bool {
+        let asked = ["get", "persistentvolume", "retired-data"];
+        self.admin.ask(&asked, &Value::Null).status.success()
+    }
+
+    /// Whether `main` of a repository has a path.
+    pub fn has(&self, repository: &str, path: &str) -> bool {
+        let bare = self.testbed.git.join(format!("{repository}.git"));
+        !git(&bare, &["ls-tree", "main", path]).is_empty()
+    }
+
+    /// The message of the last commit to `main` of a repository.
+    pub fn last_message(&self, repository: &str) -> String {
+        let bare = self.testbed.git.join(format!("{repository}.git"));
+        git(&bare, &["log", "-1", "--format=%B", "main"])
     }
 
     /// A file that the program wrote.
@@ -357,6 +430,39 @@ impl Retired {
             git(&states, &["branch", "--list", "*RetiredDeploy*"]),
         ]
         .concat()
+    }
+}
+
+/// Lets presync's account delete volumes, until it is dropped.
+pub struct DeletesVolumes<'a>(&'a Retired);
+
+const DELETES_VOLUMES: &str = "stagewright-testbed-deletes-volumes";
+
+impl DeletesVolumes<'_> {
+    pub fn grant(retired: &Retired) -> DeletesVolumes<'_> {
+        let group = "rbac.authorization.k8s.io";
+        retired.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
+            {
+                "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": { "name": DELETES_VOLUMES },
+                "rules": [{ "apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["delete"] }],
+            },
+            {
+                "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": { "name": DELETES_VOLUMES },
+                "roleRef": { "apiGroup": group, "kind": "ClusterRole", "name": DELETES_VOLUMES },
+                "subjects": [{ "kind": "ServiceAccount", "name": "tf-presync", "namespace": NAMESPACE }],
+            },
+        ] }));
+        DeletesVolumes(retired)
+    }
+}
+
+impl Drop for DeletesVolumes<'_> {
+    fn drop(&mut self) {
+        let DeletesVolumes(retired) = self;
+        for kind in ["clusterrolebinding", "clusterrole"] {
+            let delete = ["delete", "--ignore-not-found", kind, DELETES_VOLUMES];
+            retired.admin.ask(&delete, &Value::Null);
+        }
     }
 }
 

@@ -169,7 +169,14 @@ fn what_moved_since_the_preview_is_not_destroyed() {
     let manifests = std::fs::read_to_string(&applications).unwrap();
     let deploying = manifests.replace("value: dev\n", "value: demo\n");
     // A file, what is in it then, the code, and what is said.
-    let cases: [(&str, &str, fn(String) -> String, i32, &str); 5] = [
+    type Case = (
+        &'static str,
+        &'static str,
+        fn(String) -> String,
+        i32,
+        &'static str,
+    );
+    let cases: [Case; 5] = [
         (
             "FieldnotesDeploy",
             "config/demo/values.yaml",

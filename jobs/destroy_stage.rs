@@ -52,6 +52,8 @@ struct Cli {
 
 impl Cli {
     fn wanted(&self) -> Result<Wanted, clap::Error> {
+        let others = [("--record", self.record.as_deref())];
+        self.shared.distinct(&others, Cli::command())?;
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let build = given(&self.build).map(|text| {
             text.parse().map_err(|_| {
@@ -87,12 +89,13 @@ fn main() -> ExitCode {
 
 async fn run(step: Step, wanted: &Wanted, shared: &SharedArguments) -> Result<Outcome, Failure> {
     let mut stop = Stop::listen().map_err(Failure::no_signals)?;
-    shared.prepare_result()?;
+    shared.prepare_files()?;
     let ended = match shared.settings() {
         Ok(settings) => destroy_stage::run(step, wanted, &settings, &mut stop).await,
         Err(failure) => DestroyReport::failed(step, wanted, failure),
     };
     ended.say(PROGRAM);
+    shared.write_report(|| ended.page())?;
     shared.write_result(&ended.result())?;
     Ok(ended.outcome())
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use stagewright::arguments::{SharedArguments, TargetArguments};
@@ -48,10 +47,8 @@ struct Cli {
 impl Cli {
     /// What clap cannot judge by one flag alone.
     fn checked(self) -> Result<(Target, Cli), clap::Error> {
-        if self.log.is_some() && self.log == self.shared.result {
-            let text = "--log and --result name the same file";
-            return Err(Cli::command().error(ErrorKind::ArgumentConflict, text));
-        }
+        let others = [("--log", self.log.as_deref())];
+        self.shared.distinct(&others, Cli::command())?;
         Ok((self.target.target(Cli::command())?, self))
     }
 }
@@ -87,12 +84,13 @@ fn main() -> ExitCode {
 
 async fn run(wanted: &Wanted, shared: &SharedArguments) -> Result<Outcome, Failure> {
     let mut stop = Stop::listen().map_err(Failure::no_signals)?;
-    shared.prepare_result()?;
+    shared.prepare_files()?;
     let planned = match shared.settings() {
         Ok(settings) => plan::run(wanted, &settings, &mut stop).await,
         Err(failure) => PlanReport::failed(wanted, failure),
     };
     planned.say(PROGRAM);
+    shared.write_report(|| planned.page())?;
     shared.write_result(&planned.result())?;
     Ok(planned.outcome())
 }

@@ -1,13 +1,14 @@
 //! The flags that all jobs share, and how settings are found with them.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{Args, Command};
 use serde::Serialize;
 
 use crate::names::{AppPath, NameError, RepoName, StageName, Target};
+use crate::page::{Page, ReportFile};
 use crate::preview::objections::Allowance;
 use crate::report::{self, Failure, Outcome};
 use crate::sandbox::{Reset, Sandbox, SandboxError};
@@ -45,6 +46,10 @@ pub struct SharedArguments {
     /// Write the outcome to FILE as JSON
     #[arg(long, value_name = "FILE")]
     pub result: Option<PathBuf>,
+
+    /// Write a report for people to FILE, as one HTML page or as Markdown by its name's end: .html, .md
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<ReportFile>,
 
     /// Show what is done underneath, on standard error
     #[arg(short, long)]
@@ -167,13 +172,41 @@ impl SharedArguments {
         Ok((settings, "found in the working folder"))
     }
 
-    /// Looks whether the result file can be written, before anything is started: a wrong path then costs no run.
-    pub fn prepare_result(&self) -> Result<(), Failure> {
-        match &self.result {
-            None => Ok(()),
-            Some(file) => {
-                report::prepare_result(file).map_err(|error| Failure::new(Outcome::Failed, error))
+    /// Refuses two flags that name the same file, `others` being those of the job itself; `command` words the error.
+    pub fn distinct(
+        &self,
+        others: &[(&str, Option<&Path>)],
+        mut command: Command,
+    ) -> Result<(), clap::Error> {
+        let report = self.report.as_ref().map(ReportFile::path);
+        let own = [("--result", self.result.as_deref()), ("--report", report)];
+        let named: Vec<_> = others.iter().copied().chain(own).collect();
+        for (at, (flag, file)) in named.iter().enumerate() {
+            let before = named.iter().take(at);
+            let mut same = before.filter(|(_, other)| file.is_some() && other == file);
+            if let Some((other, _)) = same.next_back() {
+                let text = format!("{other} and {flag} name the same file");
+                return Err(command.error(ErrorKind::ArgumentConflict, text));
             }
+        }
+        Ok(())
+    }
+
+    /// Looks whether the result and the report can be written, before anything is started: a wrong path then costs no run.
+    pub fn prepare_files(&self) -> Result<(), Failure> {
+        let report = self.report.as_ref().map(ReportFile::path);
+        for file in self.result.as_deref().into_iter().chain(report) {
+            report::prepare_result(file).map_err(|error| Failure::new(Outcome::Failed, error))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the report where one was asked for.
+    pub fn write_report(&self, page: impl FnOnce() -> Page) -> Result<(), Failure> {
+        match &self.report {
+            None => Ok(()),
+            Some(file) => report::write_whole(file.path(), file.show(&page()).as_bytes())
+                .map_err(|error| Failure::new(Outcome::Failed, error)),
         }
     }
 

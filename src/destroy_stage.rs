@@ -4,6 +4,7 @@ mod check;
 mod confirm;
 mod destroy;
 mod error;
+mod page;
 mod preview;
 mod record;
 mod remove_config;

@@ -12,6 +12,7 @@
 //! * [`estate`] what every story reads first: forge, registry, cluster
 //! * [`forge`] repositories, branches, files; [`cluster`] the Kubernetes API; [`state_backend`] Terraform's state in a git
 //!   repository; [`transport`] what passes between a job and presync; [`preview`] what a destroy would take
+//! * [`page`] a report for people, as HTML and as Markdown
 //! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states, roots and their reduction;
 //!   [`sandbox`] the embedded estate
 //! * [`child`] programs that die with us; [`scratch`] private working folders
@@ -34,6 +35,7 @@ pub mod guard;
 pub mod layout;
 pub mod local;
 pub mod names;
+pub mod page;
 pub mod plan;
 pub mod presync;
 pub mod preview;

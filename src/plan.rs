@@ -3,6 +3,7 @@
 
 mod error;
 mod gather;
+mod page;
 pub mod result;
 pub mod terms;
 

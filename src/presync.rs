@@ -10,6 +10,7 @@ pub mod held;
 pub mod kubeconfig;
 pub mod locks;
 pub mod log;
+pub mod mask;
 pub mod plan;
 pub mod prepare;
 pub mod provenance;

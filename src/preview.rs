@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName, StateKey, Target};
 use crate::terraform::changes::{Action, Change, Gone, OutputChange};
 use crate::terraform::forget::Forgotten;
+use crate::terraform::values::Values;
 use crate::transport::record::{StateSeen, digest};
 
 pub mod agreement;
@@ -17,7 +18,7 @@ pub mod reading;
 /// The version of [`Preview`]'s shape.
 pub const VERSION: u32 = 1;
 
-/// What presync found; no value that Terraform holds but names.
+/// What presync found; beside [`Preview::values`] no value that Terraform holds but names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preview {
@@ -29,6 +30,9 @@ pub struct Preview {
     pub bound: Bound,
     /// What is told beside it.
     pub told: Told,
+    /// What the attributes hold that go, for a report. No confirmation binds it, and no record keeps it.
+    #[serde(default, skip_serializing_if = "Values::is_empty")]
+    pub values: Values,
 }
 
 /// What a confirmation binds: the destroying run finds out the same again, and goes on only where all of it is equal.

@@ -72,6 +72,24 @@ impl Outcome {
         }
     }
 
+    /// How it ended, for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Done => "Done",
+            Outcome::Failed => "Failed",
+            Outcome::Usage => "Not begun",
+            Outcome::Refused => "Refused",
+            Outcome::RunFailed => "The run failed",
+            Outcome::Moved => "Moved",
+            Outcome::NotConfirmed => "Not confirmed",
+            Outcome::NeverStarted => "The run never started",
+            Outcome::LogIncomplete => "The log is not complete",
+            Outcome::Locked => "The state is locked",
+            Outcome::Later => "Try again later",
+            Outcome::Interrupted | Outcome::Terminated => "Stopped",
+        }
+    }
+
     /// The code that a shell gives to a program that died of this signal.
     pub fn of_stop(signal: StopSignal) -> Outcome {
         match signal {
@@ -260,7 +278,7 @@ fn to_stderr(text: &str) {
     }
 }
 
-/// Looks whether [`write_result`] could write this file now, by making the one beside it and leaving none, and removes
+/// Looks whether [`write_whole`] could write this file now, by making the one beside it and leaving none, and removes
 /// what an earlier run wrote: it must not be taken for this run's.
 pub fn prepare_result(file: &Path) -> Result<(), OutputError> {
     let failed = |source| OutputError {
@@ -298,14 +316,23 @@ fn real_target(file: &Path) -> Target {
     }
 }
 
-/// Writes a result as JSON, whole or not at all: to a file beside it first, which then takes its name.
+/// Writes a result as JSON, as [`write_whole`] does.
 pub fn write_result(file: &Path, result: &impl Serialize) -> Result<(), OutputError> {
+    let json = serde_json::to_vec_pretty(result);
+    let mut json = json.map_err(|error| OutputError {
+        file: file.to_owned(),
+        source: io::Error::other(error),
+    })?;
+    json.push(b'\n');
+    write_whole(file, &json)
+}
+
+/// Writes a file whole or not at all: to one beside it first, which then takes its name.
+pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     let failed = |source| OutputError {
         file: file.to_owned(),
         source,
     };
-    let mut json = serde_json::to_vec_pretty(result).map_err(|e| failed(io::Error::other(e)))?;
-    json.push(b'\n');
     match real_target(file) {
         Target::WrittenTo => {
             // A pipe that nobody reads would be waited for without end, and no signal heard.
@@ -315,11 +342,11 @@ pub fn write_result(file: &Path, result: &impl Serialize) -> Result<(), OutputEr
                 .open(file)
                 .map_err(failed)?;
             fcntl_setfl(&out, OFlags::empty()).map_err(|e| failed(e.into()))?;
-            out.write_all(&json).map_err(failed)
+            out.write_all(bytes).map_err(failed)
         }
         Target::Replaced(file) => {
             let mut beside = beside(&file)?;
-            beside.write_all(&json).map_err(failed)?;
+            beside.write_all(bytes).map_err(failed)?;
             beside.persist(&file).map_err(|e| failed(e.error))?;
             Ok(())
         }

@@ -9,6 +9,7 @@ pub mod reduction;
 pub mod root;
 mod run;
 pub mod state;
+pub mod values;
 
 pub use run::lock_plugin_cache;
 

@@ -15,6 +15,7 @@ const LEVELS: &[&[&str]] = &[
     &["guard"],
     &["child", "scratch"],
     &["git", "terraform", "sandbox"],
+    &["page"],
     &["transport", "state_backend", "forge", "cluster", "preview"],
     &["estate"],
     &["presync"],

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::cluster::job::{Confirmed, Launch, Verb};
 use crate::estate::state_url;
 use crate::names::BranchName;
+use crate::preview::objections::{lifted, objections};
 use crate::report::{self, Failure, Outcome, Shown};
 use crate::runner::{Asked, Bound, Runner};
 use crate::settings::Settings;
@@ -13,8 +14,9 @@ use crate::transport::record::{self, DestroyRecord};
 use crate::transport::request::{APPROVED_BY, CONFIRMED, NAMESPACE, REQUESTED_BY, StageRequest};
 
 use super::check::{Checked, check};
+use super::preview::read;
 use super::record::Record;
-use super::result::Progress;
+use super::result::{Progress, Reviewed};
 use super::{DestroyError, Wanted};
 
 /// How long one piece of the confirmed record is, in bytes: a string of a process's environment ends at 128 KiB.
@@ -57,6 +59,15 @@ pub(super) async fn destroy(
         gathered = gathered => gathered?,
         signal = stop.next() => return Ok(Outcome::of_stop(signal)),
     };
+    if progress.reviewed.is_none() {
+        let preview = &record.preview;
+        let objections = objections(preview, &record.namespaces);
+        progress.reviewed = Some(Reviewed {
+            reading: read(preview, &checked, &runner, &record.namespaces, settings),
+            preview: preview.clone(),
+            lifted: lifted(&objections, &record.allowed),
+        });
+    }
     let target = &wanted.target;
     let request = StageRequest {
         url: checked.forge.fetch_url(&target.repo),
@@ -89,7 +100,13 @@ pub(super) async fn destroy(
     progress.last_line.clone_from(&ran.last_line);
     progress.complete = Some(ran.complete);
     if outcome == Outcome::Done {
-        let done = ran.record.ok_or(DestroyError::NoRecord)?;
+        let mut done = ran.record.ok_or(DestroyError::NoRecord)?;
+        let values = std::mem::take(&mut done.values);
+        if let Some(reviewed) = &mut progress.reviewed
+            && reviewed.preview.values.is_empty()
+        {
+            reviewed.preview.values = values;
+        }
         progress.destroyed = Some(done.clone());
         record.is_done(done, jiff::Timestamp::now());
     }

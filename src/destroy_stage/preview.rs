@@ -6,7 +6,7 @@ use crate::cluster::namespaces;
 use crate::estate::state_url;
 use crate::names::{BranchName, RepoUrl};
 use crate::preview::Preview;
-use crate::preview::objections::{Namespaced, Objection, against, left, objections};
+use crate::preview::objections::{Namespaced, Objection, against, left, lifted, objections};
 use crate::preview::reading::{Context, Reading, reading};
 use crate::registry::Registry;
 use crate::report::{self, Failure, Outcome, Shown};
@@ -17,7 +17,7 @@ use crate::transport::request::{NAMESPACE, StageRequest};
 
 use super::check::{Checked, check};
 use super::record::{Made, NotInUse, Record};
-use super::result::{Previewed, Progress};
+use super::result::{Previewed, Progress, Reviewed};
 use super::{DestroyError, PROGRAM, Wanted};
 
 /// Has the guard judge, previews, and shows it in the order in which it is to be read. The record of it; the outcome of a run that
@@ -77,13 +77,15 @@ pub(super) async fn preview(
     let outcome = ran.outcome();
     progress.last_line.clone_from(&ran.last_line);
     progress.complete = Some(ran.complete);
-    let Some(preview) = ran.record.filter(|_| outcome == Outcome::Done) else {
+    let Some(mut preview) = ran.record.filter(|_| outcome == Outcome::Done) else {
         return match outcome {
             Outcome::Done => Err(DestroyError::NoRecord.into()),
             outcome => Ok(Err(outcome)),
         };
     };
     is_of(&preview, &request)?;
+    // They are for a report; a record keeps none.
+    let values = std::mem::take(&mut preview.values);
     let namespaces = tokio::select! {
         namespaces = namespaces_of(&preview, &runner) => namespaces,
         signal = stop.next() => return Ok(Err(Outcome::of_stop(signal))),
@@ -91,7 +93,17 @@ pub(super) async fn preview(
     let reading = read(&preview, &checked, &runner, &namespaces, settings);
     report::text(&reading).map_err(DestroyError::Show)?;
     say_config(&preview, &checked.repo, &branch);
-    let (standing, allowed) = against(objections(&preview, &namespaces), &wanted.allowed);
+    let objections = objections(&preview, &namespaces);
+    let lifted = lifted(&objections, &wanted.allowed);
+    let (standing, allowed) = against(objections, &wanted.allowed);
+    progress.reviewed = Some(Reviewed {
+        reading,
+        preview: Preview {
+            values,
+            ..preview.clone()
+        },
+        lifted,
+    });
     let made = Made {
         requested_by: requester(wanted),
         image: ran.ended.image,
@@ -150,7 +162,7 @@ async fn namespaces_of(preview: &Preview, runner: &Runner) -> Vec<(String, Names
     seen
 }
 
-fn read(
+pub(super) fn read(
     preview: &Preview,
     checked: &Checked,
     runner: &Runner,

@@ -269,6 +269,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terraform::values::Values;
 
     fn record(now: &str) -> Record {
         let preview = serde_json::from_str(
@@ -333,6 +334,7 @@ mod tests {
             destroyed: 1,
             forgotten: 0,
             removed: None,
+            values: Values::default(),
         };
         record.is_done(done, at("2026-01-01T10:30:00Z"));
         record.fits_done(&target).unwrap();

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::guard::{Cleared, Found, LookedAt, Refusal, Unproven};
 use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName};
-use crate::preview::objections::{Allowance, Left};
+use crate::preview::objections::{Allowance, Left, Objection};
+use crate::preview::reading::Reading;
 use crate::preview::{Data, Preview};
 use crate::report::{self, Failure, Outcome};
 use crate::transport::follow::Complete;
@@ -44,23 +45,36 @@ pub struct Progress {
     pub was_destroyed: bool,
     /// Whether a destroy was launched.
     pub launched: bool,
+    /// What was previewed, for a report; none before there was a preview.
+    pub reviewed: Option<Reviewed>,
+}
+
+/// A preview as a report shows it.
+#[derive(Clone, Debug)]
+pub struct Reviewed {
+    /// In the order of reading.
+    pub reading: Reading,
+    /// What presync found; its values are those that the report shows.
+    pub preview: Preview,
+    /// What spoke against it and is lifted by a flag.
+    pub lifted: Vec<Objection>,
 }
 
 /// What a preview found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Previewed {
-    digest: String,
+    pub(super) digest: String,
     revision: CommitSha,
     state: StateSeen,
-    left: Left,
+    pub(super) left: Left,
     objects: usize,
     destroyed: usize,
     forgotten: usize,
     gone: usize,
     data: Vec<Data>,
-    objections: Vec<String>,
+    pub(super) objections: Vec<String>,
     allowed: BTreeSet<Allowance>,
-    expires: String,
+    pub(super) expires: String,
 }
 
 impl Previewed {
@@ -147,11 +161,11 @@ fn name(found: &Found) -> String {
 /// How a step ended.
 #[derive(Debug)]
 pub struct DestroyReport {
-    step: Step,
-    outcome: Outcome,
+    pub(super) step: Step,
+    pub(super) outcome: Outcome,
     failure: Option<Failure>,
-    progress: Progress,
-    wanted: Wanted,
+    pub(super) progress: Progress,
+    pub(super) wanted: Wanted,
     took: Duration,
 }
 
@@ -301,7 +315,7 @@ impl DestroyReport {
     }
 
     /// Why the exit code is not 0; nothing where it is.
-    fn error(&self) -> Option<String> {
+    pub(super) fn error(&self) -> Option<String> {
         match (&self.failure, self.outcome) {
             (Some(failure), _) => Some(failure.message()),
             (None, Outcome::Done) => None,

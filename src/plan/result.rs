@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::names::{
     AppPath, BranchName, CommitSha, Namespace, RepoName, RepoUrl, StageName, StateKey, Target,
 };
+use crate::presync::provenance::without_credentials;
 use crate::report::{self, Failure, Outcome};
 use crate::terraform::changes::{Action, Changes};
 use crate::transport::follow::Complete;
@@ -59,11 +60,12 @@ impl Progress {
 /// How a plan ended.
 #[derive(Debug)]
 pub struct PlanReport {
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     failure: Option<Failure>,
-    progress: Progress,
-    target: Target,
-    log: Option<PathBuf>,
+    pub(super) progress: Progress,
+    pub(super) target: Target,
+    pub(super) log: Option<PathBuf>,
+    pub(super) build: Option<String>,
     took: Duration,
 }
 
@@ -118,6 +120,7 @@ impl PlanReport {
             progress,
             target: wanted.target.clone(),
             log: wanted.log.clone(),
+            build: wanted.build.as_deref().map(without_credentials),
             took,
         }
     }
@@ -180,7 +183,7 @@ impl PlanReport {
     }
 
     /// Why the exit code is not 0; nothing where it is.
-    fn error(&self) -> Option<String> {
+    pub(super) fn error(&self) -> Option<String> {
         if let Some(failure) = &self.failure {
             return Some(failure.message());
         }
@@ -209,7 +212,7 @@ impl PlanReport {
         }
     }
 
-    fn last_line(&self) -> String {
+    pub(super) fn last_line(&self) -> String {
         let target = &self.target;
         let took = format!("{:.1} s", self.took.as_secs_f64());
         match (&self.progress.record, self.outcome) {

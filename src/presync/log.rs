@@ -1,13 +1,12 @@
 //! presync's one log: its own lines, Terraform's output, record lines; counted, and with secrets masked.
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use serde_json::Value;
-
 use crate::transport::strip::{Stripper, stripped};
 use crate::transport::summary::{Class, Summary};
+
+use super::mask::{Mask, find};
 
 /// How every line of our own begins; people and scripts grep for it.
 const PREFIX: &str = "presync: ";
@@ -17,10 +16,6 @@ const STATE: &str = "presync-state: ";
 const OURS: &[u8] = b"presync";
 /// A line of a child is held back until it ends, so that it can be masked whole; one longer than this goes on in pieces.
 const LONGEST_HELD: usize = 64 * 1024;
-/// Shorter values are not masked: they would be found in words.
-const SHORTEST_SECRET: usize = 8;
-/// What stands for a secret.
-const MASK: &[u8] = b"***";
 
 /// The log. Writing never fails for its callers: a reader that has gone must not end an apply half-way.
 pub struct Log {
@@ -28,7 +23,7 @@ pub struct Log {
     lines: u64,
     bytes: u64,
     record: Option<String>,
-    secrets: Vec<Vec<u8>>,
+    mask: Mask,
     strip: Stripper,
     held: Vec<u8>,
     within_line: bool,
@@ -52,28 +47,21 @@ impl Log {
             lines: 0,
             bytes: 0,
             record: None,
-            secrets: Vec::new(),
+            mask: Mask::default(),
             strip: Stripper::default(),
             held: Vec::new(),
             within_line: false,
         }
     }
 
-    /// Masks these values from now on, where they have at least eight characters: as they are, and as Terraform prints
-    /// them in quotes and in JSON.
+    /// Masks these values from now on ([`Mask::add`]).
     pub fn mask(&mut self, secrets: Vec<String>) {
-        let mut forms = BTreeSet::new();
-        for secret in secrets {
-            add_forms(&secret, &mut forms);
-        }
-        // What is searched has no control sequences any more.
-        self.secrets
-            .extend(forms.iter().map(|form| stripped(form.as_bytes())));
-        self.secrets.retain(|form| form.len() >= SHORTEST_SECRET);
-        // The longer first: a secret that holds another one is masked whole.
-        self.secrets
-            .sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        self.secrets.dedup();
+        self.mask.add(secrets);
+    }
+
+    /// What is masked.
+    pub fn masking(&self) -> &Mask {
+        &self.mask
     }
 
     /// Writes one line of our own.
@@ -114,7 +102,7 @@ impl Log {
                 self.release(self.held.len());
             } else if self.held.len() > LONGEST_HELD {
                 // As much stays as a secret could have of its beginning in what goes.
-                let overlap = self.secrets.first().map_or(0, Vec::len);
+                let overlap = self.mask.secrets().first().map_or(0, Vec::len);
                 self.release(self.held.len().saturating_sub(overlap));
             }
         }
@@ -143,7 +131,7 @@ impl Log {
     fn line(&mut self, text: &str) {
         self.end_child();
         let text = text.replace(['\n', '\r'], " ");
-        let masked = self.masked(&stripped(text.as_bytes()));
+        let masked = self.mask.masked(&stripped(text.as_bytes()));
         self.write(&masked);
         self.write(b"\n");
     }
@@ -153,7 +141,7 @@ impl Log {
         let mut length = length.min(self.held.len());
         loop {
             let border = length;
-            for secret in &self.secrets {
+            for secret in self.mask.secrets() {
                 let from = length.saturating_sub(secret.len() - 1);
                 let to = (length + secret.len() - 1).min(self.held.len());
                 let window = self.held.get(from..to).unwrap_or_default();
@@ -167,7 +155,7 @@ impl Log {
         }
         let rest = self.held.split_off(length);
         let line = std::mem::replace(&mut self.held, rest);
-        let masked = self.masked(&line);
+        let masked = self.mask.masked(&line);
         // A terminal does not show NUL.
         let mut visible = masked.iter().filter(|byte| **byte != 0);
         if !self.within_line && OURS.iter().all(|byte| visible.next() == Some(byte)) {
@@ -177,16 +165,6 @@ impl Log {
         self.write(&masked);
     }
 
-    fn masked(&self, line: &[u8]) -> Vec<u8> {
-        let mut line = line.to_vec();
-        for secret in &self.secrets {
-            while let Some(at) = find(&line, secret) {
-                line.splice(at..at + secret.len(), MASK.iter().copied());
-            }
-        }
-        line
-    }
-
     fn write(&mut self, bytes: &[u8]) {
         self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         self.bytes += bytes.len() as u64;
@@ -194,84 +172,6 @@ impl Log {
             tracing::debug!(%error, "a line of the log was not written");
         }
     }
-}
-
-/// Everything that would tell this secret, each without an end of line.
-fn add_forms(secret: &str, forms: &mut BTreeSet<String>) {
-    // A secret of several lines (a key) is met line by line, and in quotes as a whole.
-    for value in std::iter::once(secret).chain(secret.lines()) {
-        if value.chars().count() < SHORTEST_SECRET || value.trim().is_empty() {
-            continue;
-        }
-        let mut known = BTreeSet::from([value.to_owned()]);
-        // Twice: what `jsonencode` gives is printed within quotes.
-        for _ in 0..2 {
-            let escaped = known.iter().flat_map(|form| {
-                let json = in_json(form);
-                [in_quotes(form), in_gos_json(&json), json]
-            });
-            known.extend(escaped.collect::<Vec<_>>());
-        }
-        forms.extend(known.into_iter().filter(|form| !form.contains('\n')));
-    }
-    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(secret) {
-        add_leaves(&value, forms);
-    }
-}
-
-/// The texts within a JSON document are secrets of their own.
-fn add_leaves(value: &Value, forms: &mut BTreeSet<String>) {
-    match value {
-        Value::String(text) => add_forms(text, forms),
-        Value::Array(items) => items.iter().for_each(|item| add_leaves(item, forms)),
-        Value::Object(members) => members.values().for_each(|item| add_leaves(item, forms)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// As Go's `%q` writes it, which Terraform uses for HCL's strings.
-fn in_quotes(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\u{b}' => quoted.push_str("\\v"),
-            '\0'..='\u{1f}' | '\u{7f}' => {
-                quoted.push_str(&format!("\\x{:02x}", u32::from(character)));
-            }
-            _ => quoted.push(character),
-        }
-    }
-    quoted
-}
-
-/// As JSON writes it.
-fn in_json(text: &str) -> String {
-    let quoted = Value::from(text).to_string();
-    quoted
-        .get(1..quoted.len() - 1)
-        .unwrap_or_default()
-        .to_owned()
-}
-
-/// JSON as Go, and with it `jsonencode`, writes it: safe within HTML.
-fn in_gos_json(json: &str) -> String {
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
-}
-
-fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
-    text.windows(pattern.len())
-        .position(|window| window == pattern)
 }
 
 #[cfg(test)]

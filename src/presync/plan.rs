@@ -64,8 +64,8 @@ pub async fn run(
     prepare::init(&terraform, &workdir, &root, log, stop).await?;
     log.say(format_args!("planning against {key}: nothing is applied"));
     let file = scratch.path().join("plan");
-    let mut changes =
-        prepare::plan_to_file(&terraform, &workdir, &source.tfvars, &file, log, stop).await?;
+    let (mut changes, values) =
+        prepare::plan_with_values(&terraform, &workdir, &source.tfvars, &file, log, stop).await?;
     // A plan says what an apply would refuse, and is none the worse for it.
     protected::judge(&mut changes, &environment.protect, &source.allowed);
     prepare::say_changes(&changes, log);
@@ -81,6 +81,7 @@ pub async fn run(
         },
         terraform: prepare::name_of(&terraform),
         changes,
+        values,
     };
     let (lines, digest) = record::encode(&record)?;
     log.record(&lines, digest);

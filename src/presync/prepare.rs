@@ -15,6 +15,7 @@ use crate::stop::Stop;
 use crate::terraform::changes::Changes;
 use crate::terraform::root::Root;
 use crate::terraform::state::{StateError, StateHead};
+use crate::terraform::values::{Masking, PlanValues, Values};
 use crate::terraform::{ERRORED, Terraform, Workdir, lock_plugin_cache};
 use crate::transport::request::{DEADLINE, StageRequest};
 
@@ -266,6 +267,38 @@ pub async fn plan_to_file(
     log: &mut Log,
     stop: &mut Stop,
 ) -> Result<Changes, PresyncError> {
+    let json = plan_as_json(terraform, workdir, tfvars, file, log, stop).await?;
+    Ok(Changes::read(&json)?)
+}
+
+/// The same, with what the attributes hold before and after.
+pub async fn plan_with_values(
+    terraform: &Terraform,
+    workdir: &Workdir,
+    tfvars: &[PathBuf],
+    file: &Path,
+    log: &mut Log,
+    stop: &mut Stop,
+) -> Result<(Changes, Values), PresyncError> {
+    let json = plan_as_json(terraform, workdir, tfvars, file, log, stop).await?;
+    let read = PlanValues::read(&json)?;
+    let mut mask = log.masking().clone();
+    mask.add(read.hidden.clone());
+    let masking = Masking {
+        masked: &|text| mask.masked_value(text),
+        longest: mask.secrets().first().map_or(0, Vec::len),
+    };
+    Ok((Changes::read(&json)?, read.bounded(masking)))
+}
+
+async fn plan_as_json(
+    terraform: &Terraform,
+    workdir: &Workdir,
+    tfvars: &[PathBuf],
+    file: &Path,
+    log: &mut Log,
+    stop: &mut Stop,
+) -> Result<Vec<u8>, PresyncError> {
     let mut arguments: Vec<OsString> = ["plan", "-input=false", "-no-color", "-lock=false"]
         .map(OsString::from)
         .into();
@@ -279,11 +312,10 @@ pub async fn plan_to_file(
     log.end_child();
     planned?;
     let show = ["show".into(), "-json".into(), file.into()];
-    let json = tokio::select! {
-        json = terraform.read(workdir, &show) => json?,
-        signal = stop.next() => return Err(PresyncError::Stopped(signal)),
-    };
-    Ok(Changes::read(&json)?)
+    tokio::select! {
+        json = terraform.read(workdir, &show) => Ok(json?),
+        signal = stop.next() => Err(PresyncError::Stopped(signal)),
+    }
 }
 
 /// Reads back which backend init settled on: whatever a file of the root said, it must be ours.

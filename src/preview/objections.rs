@@ -172,6 +172,13 @@ pub fn objections(preview: &Preview, namespaces: &[(String, Namespaced)]) -> Vec
     objections
 }
 
+/// Those that an allowance lifts.
+pub fn lifted(objections: &[Objection], allowed: &BTreeSet<Allowance>) -> Vec<Objection> {
+    let objections = objections.iter();
+    let lifted = objections.filter(|o| o.lifted_by.is_some_and(|by| allowed.contains(&by)));
+    lifted.cloned().collect()
+}
+
 /// Those that no allowance lifts, and the allowances that were needed.
 pub fn against(
     objections: Vec<Objection>,

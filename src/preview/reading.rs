@@ -1,9 +1,11 @@
 //! A preview in the order in which a person must read it: what it is about, what says that it is not in use, what is lost
 //! for good, what else happens, what is removed where, and what a confirmation binds.
 
+use std::collections::HashSet;
+
 use super::objections::Namespaced;
 use super::{Bound, Preview, Told};
-use crate::terraform::changes::Action;
+use crate::terraform::changes::{Action, Change};
 
 /// What the job knows beside presync's preview.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,9 +31,28 @@ pub struct Reading {
     pub sections: Vec<Section>,
 }
 
+/// What a part is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The target, its commit and its state: names with what they stand for.
+    What,
+    /// The proof that it is not in use.
+    NotInUse,
+    /// What is lost for good.
+    Data,
+    /// What else is destroyed.
+    Destroyed,
+    /// Any other part.
+    Beside,
+    /// The counts, and what a confirmation binds.
+    Totals,
+}
+
 /// A part under its own heading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
+    /// What it is about.
+    pub about: About,
     /// The heading.
     pub heading: String,
     /// Rows of cells; the columns of a section belong together.
@@ -42,33 +63,66 @@ pub struct Section {
 pub fn reading(preview: &Preview, context: &Context) -> Reading {
     let Preview { bound, told, .. } = preview;
     let mut sections = vec![
-        section("What", what(preview, context)),
-        section("Not in use", one_column(&context.not_in_use)),
+        section(About::What, "What", what(preview, context)),
         section(
+            About::NotInUse,
+            "Not in use",
+            one_column(&context.not_in_use),
+        ),
+        section(
+            About::Data,
             &format!("Data that is lost for good ({})", told.data.len()),
             data(told),
         ),
-        section("Destroyed as well", destroyed(bound, told)),
-        section("What else is hit", one_column(&context.collateral)),
-        section("Lifted and unheard", one_column(&told.lifted)),
-        section("Does not run", one_column(&told.provisioners)),
-        section("Forgotten, not destroyed", forgotten(bound, context)),
-        section("Already gone, says the provider", one_column(&bound.gone)),
-        section("Outputs that go", outputs(bound)),
-        section("Removed by commits", removed(bound, told, context)),
-        section("To be noticed", one_column(&told.warnings)),
-        section("In all", totals(bound, told)),
+        section(
+            About::Destroyed,
+            "Destroyed as well",
+            destroyed(bound, told),
+        ),
+        section(
+            About::Beside,
+            "What else is hit",
+            one_column(&context.collateral),
+        ),
+        section(
+            About::Beside,
+            "Lifted and unheard",
+            one_column(&told.lifted),
+        ),
+        section(
+            About::Beside,
+            "Does not run",
+            one_column(&told.provisioners),
+        ),
+        section(
+            About::Beside,
+            "Forgotten, not destroyed",
+            forgotten(bound, context),
+        ),
+        section(
+            About::Beside,
+            "Already gone, says the provider",
+            one_column(&bound.gone),
+        ),
+        section(About::Beside, "Outputs that go", outputs(bound)),
+        section(
+            About::Beside,
+            "Removed by commits",
+            removed(bound, told, context),
+        ),
+        section(About::Beside, "To be noticed", one_column(&told.warnings)),
+        section(About::Totals, "In all", totals(bound, told)),
     ];
-    let must_stand = |section: &Section| section.heading.starts_with("Data that is lost");
-    sections.retain(|section| !section.rows.is_empty() || must_stand(section));
+    sections.retain(|section| !section.rows.is_empty() || section.about == About::Data);
     Reading {
         title: format!("What a destroy of {} takes", bound.target()),
         sections,
     }
 }
 
-fn section(heading: &str, rows: Vec<Vec<String>>) -> Section {
+fn section(about: About, heading: &str, rows: Vec<Vec<String>>) -> Section {
     Section {
+        about,
         heading: heading.to_owned(),
         rows,
     }
@@ -126,12 +180,19 @@ fn data(told: &Told) -> Vec<Vec<String>> {
 }
 
 fn destroyed(bound: &Bound, told: &Told) -> Vec<Vec<String>> {
-    let holds_data = |address: &str| told.data.iter().any(|data| data.address == address);
+    let others = destroyed_as_well(bound, told).into_iter();
+    others.map(|change| vec![change.to_string()]).collect()
+}
+
+/// The changes of the plan that are not told as lost data, nor as forgotten.
+pub fn destroyed_as_well<'a>(bound: &'a Bound, told: &Told) -> Vec<&'a Change> {
+    let data = told.data.iter().map(|data| data.address.as_str());
+    let data: HashSet<&str> = data.collect();
     let others = bound.changes.iter().filter(|change| {
-        let is_told = change.deposed.is_none() && holds_data(&change.address);
+        let is_told = change.deposed.is_none() && data.contains(change.address.as_str());
         !is_told && !matches!(change.action, Action::Nothing | Action::Forget)
     });
-    others.map(|change| vec![change.to_string()]).collect()
+    others.collect()
 }
 
 fn forgotten(bound: &Bound, context: &Context) -> Vec<Vec<String>> {

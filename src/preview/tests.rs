@@ -74,6 +74,7 @@ fn whole() -> Preview {
             objects: 4,
             ..Told::default()
         },
+        values: Values::default(),
     }
 }
 

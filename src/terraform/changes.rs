@@ -96,7 +96,7 @@ impl Action {
         Action::Unknown,
     ];
 
-    fn of(actions: &[String]) -> Action {
+    pub(super) fn of(actions: &[String]) -> Action {
         let words: Vec<&str> = actions.iter().map(String::as_str).collect();
         match words.as_slice() {
             ["no-op"] => Action::Nothing,

@@ -256,6 +256,16 @@ pub fn of(instance: &Instance) -> Option<DataBearing> {
     })
 }
 
+/// What a resource of this type holds; nothing where it is not known to hold data.
+pub fn held_by(kind: &str) -> Option<&'static str> {
+    known(kind).or_else(|| guessed(kind)).map(|(what, _)| what)
+}
+
+/// The attributes by which a person knows one of this type outside of Terraform, where it holds data.
+pub fn identifying(kind: &str) -> &'static [&'static str] {
+    known(kind).map_or(&[], |(_, attributes)| attributes)
+}
+
 fn known(kind: &str) -> Option<(&'static str, &'static [&'static str])> {
     let found = KNOWN.iter().find(|(known, ..)| *known == kind);
     found.map(|(_, what, attributes)| (*what, *attributes))

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::names::{CommitSha, StateKey};
 use crate::terraform::changes::Changes;
+use crate::terraform::values::Values;
 
 /// How every record line begins.
 pub const PREFIX: &str = "presync-record: ";
@@ -24,7 +25,7 @@ const PART: usize = 8 * 1024;
 /// A record larger than this is not one of ours: decompression stops there.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// What a plan found, without any value that Terraform holds.
+/// What a plan found, without any value that is sensitive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRecord {
@@ -38,6 +39,9 @@ pub struct PlanRecord {
     pub terraform: String,
     /// What an apply would do.
     pub changes: Changes,
+    /// What the attributes hold before and after, for a report.
+    #[serde(default, skip_serializing_if = "Values::is_empty")]
+    pub values: Values,
 }
 
 /// What a destroy did.
@@ -58,6 +62,9 @@ pub struct DestroyRecord {
     pub forgotten: usize,
     /// The commit that removed the state; none where there was none any more.
     pub removed: Option<String>,
+    /// What the attributes held of what this run took, for a report; it goes no further.
+    #[serde(default, skip_serializing_if = "Values::is_empty")]
+    pub values: Values,
 }
 
 /// The state as it was read, once.

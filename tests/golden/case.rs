@@ -14,7 +14,13 @@ use super::{Shared, estate};
 /// What every case finds on its PATH.
 const TOOLS: [&str; 2] = ["git", "terraform"];
 /// The files that a run may leave in its working folder; the expectation has the same name.
-const WRITTEN: [&str; 3] = ["result.json", "log", "termination"];
+const WRITTEN: [&str; 5] = [
+    "result.json",
+    "report.html",
+    "report.md",
+    "log",
+    "termination",
+];
 
 pub struct Case {
     pub name: String,

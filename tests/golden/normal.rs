@@ -26,6 +26,11 @@ impl Normal<'_> {
         text = after(&text, "\"bytes\":", "[BYTES]", |c| c.is_ascii_digit());
         text = after(&text, "sha256:", "[DIGEST]", |c| c.is_ascii_hexdigit());
         text = after(&text, "\"expires\": \"", "[TIME]", |c| c != '"');
+        text = after(&text, "Made at ", "[TIME]", |c| c != ' ');
+        text = after(&text, "can be confirmed until</dt><dd>", "[TIME]", |c| {
+            c != '<'
+        });
+        text = after(&text, "| can be confirmed until | ", "[TIME]", |c| c != ' ');
         for before in [" in ", " after "] {
             text = after(&text, before, "[SECONDS]", is_decimal);
         }

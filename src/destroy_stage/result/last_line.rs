@@ -7,7 +7,7 @@ use super::super::Step;
 use super::{DestroyReport, Progress};
 
 impl DestroyReport {
-    pub(super) fn last_line(&self) -> String {
+    pub(in crate::destroy_stage) fn last_line(&self) -> String {
         match self.step {
             Step::Check => self.last_line_of_check(),
             Step::Preview => self.last_line_of_preview(),

@@ -18,6 +18,7 @@ use crate::state_backend::store::retire::Retired;
 use crate::stop::Stop;
 use crate::terraform::changes::Changes;
 use crate::terraform::inventory::Inventory;
+use crate::terraform::values::Values;
 use crate::transport::record::{self, DestroyRecord};
 use crate::transport::request::StageRequest;
 
@@ -147,6 +148,11 @@ impl UnderLock<'_> {
             destroyed: taken.destroyed,
             forgotten: taken.forgotten,
             removed,
+            values: if had_state {
+                now.values
+            } else {
+                Values::default()
+            },
         })
     }
 

@@ -23,6 +23,7 @@ use crate::stop::Stop;
 use crate::terraform::changes::{Action, Changes};
 use crate::terraform::forget::{self, Forgotten};
 use crate::terraform::inventory::Inventory;
+use crate::terraform::values::Values;
 
 use crate::terraform::reduction::Reduction;
 use crate::terraform::root::Root;
@@ -108,6 +109,7 @@ pub struct Look<'a> {
 #[derive(Default)]
 pub(super) struct Planned {
     pub(super) changes: Changes,
+    values: Values,
     providers: BTreeMap<String, String>,
     /// Outputs and objects of the state before anything was forgotten.
     pub(super) inventory: Inventory,
@@ -161,6 +163,7 @@ impl Look<'_> {
         let told = self.told(&planned, around, folder, config);
         let Planned {
             changes,
+            values,
             providers,
             forgotten,
             ..
@@ -195,6 +198,7 @@ impl Look<'_> {
             revision: self.request.revision.clone(),
             bound,
             told,
+            values,
         })
     }
 
@@ -250,8 +254,9 @@ impl Look<'_> {
             "planning against a copy of {key}: nothing is applied"
         ));
         let file = scratch.path().join("plan");
-        let changes =
-            prepare::plan_to_file(terraform, &workdir, &source.tfvars, &file, log, stop).await?;
+        let (changes, values) =
+            prepare::plan_with_values(terraform, &workdir, &source.tfvars, &file, log, stop)
+                .await?;
         prepare::say_changes(&changes, log);
         let told: BTreeSet<&str> = changes
             .resources
@@ -265,6 +270,7 @@ impl Look<'_> {
         let providers = providers(terraform, &workdir, stop).await?;
         Ok(Planned {
             changes,
+            values,
             providers,
             inventory,
             forgotten,

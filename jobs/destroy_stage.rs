@@ -95,7 +95,7 @@ async fn run(step: Step, wanted: &Wanted, shared: &SharedArguments) -> Result<Ou
         Err(failure) => DestroyReport::failed(step, wanted, failure),
     };
     ended.say(PROGRAM);
-    shared.write_report(|| ended.page())?;
     shared.write_result(&ended.result())?;
+    shared.write_report(|| ended.page())?;
     Ok(ended.outcome())
 }

@@ -90,7 +90,7 @@ async fn run(wanted: &Wanted, shared: &SharedArguments) -> Result<Outcome, Failu
         Err(failure) => PlanReport::failed(wanted, failure),
     };
     planned.say(PROGRAM);
-    shared.write_report(|| planned.page())?;
     shared.write_result(&planned.result())?;
+    shared.write_report(|| planned.page())?;
     Ok(planned.outcome())
 }

@@ -27,7 +27,12 @@ pub fn html(page: &Page) -> String {
     html.raw("<p class=\"kind\">")
         .text(&page.kind)
         .raw("</p>\n");
-    html.raw("<h1>").code(&page.target).raw("</h1>\n");
+    html.raw("<h1><code dir=\"ltr\">");
+    for (at, name) in page.target.split('/').enumerate() {
+        // It may be broken behind a slash.
+        html.raw(if at > 0 { "/<wbr>" } else { "" }).text(name);
+    }
+    html.raw("</code></h1>\n");
     html.verdict(&page.verdict);
     html.raw("</header>\n<main>\n");
     html.facts(&page.facts);
@@ -134,8 +139,7 @@ impl Html {
     }
 
     fn table(&mut self, head: &[String], rows: &[Vec<String>]) {
-        let class = if head.len() <= 2 { "narrow" } else { "wide" };
-        self.raw(&format!("<table class=\"{class}\" role=\"table\">\n"));
+        self.raw("<table class=\"counts\" role=\"table\">\n");
         self.head(head);
         self.raw("<tbody role=\"rowgroup\">\n");
         for row in rows {
@@ -193,7 +197,7 @@ impl Html {
         });
         self.raw("<span class=\"sign\" aria-hidden=\"true\">")
             .text(sign_of(item.action))
-            .raw("</span> ");
+            .raw("</span> <span class=\"what\">");
         self.code(&item.address)
             .raw(" <span class=\"word\">")
             .text(&item.words)
@@ -203,6 +207,7 @@ impl Html {
                 .text(data)
                 .raw("</strong>");
         }
+        self.raw("</span>");
         self.raw(if has_more { "</summary>\n" } else { "</p>" });
         for note in &item.notes {
             self.raw("<p class=\"note\">").text(note).raw("</p>\n");
@@ -223,10 +228,8 @@ impl Html {
         let mut head = vec!["Attribute"];
         head.extend(had.then_some("Before"));
         head.extend(has.then_some("After"));
-        self.raw(&format!(
-            "<table class=\"values of{}\" role=\"table\">\n",
-            head.len()
-        ));
+        let class = if had && has { "values both" } else { "values" };
+        self.raw(&format!("<table class=\"{class}\" role=\"table\">\n"));
         self.head(&head);
         self.raw("<tbody role=\"rowgroup\">\n");
         for attribute in attributes {

@@ -39,28 +39,27 @@ table { width: 100%; border-collapse: collapse; }
 th, td { padding: .4rem .75rem .4rem 0; border-top: 1px solid var(--line); text-align: left; vertical-align: top; font-weight: 400; }
 th:last-child, td:last-child { padding-right: 0; }
 thead th { border-top: 0; padding-top: 0; color: var(--soft); font-size: .8125rem; }
-table.narrow { width: auto; min-width: min(26rem, 100%); }
-table.narrow td:last-child { text-align: right; font-variant-numeric: tabular-nums; }
-table.narrow thead th:last-child { text-align: right; }
+table.counts { width: auto; min-width: min(26rem, 100%); }
+table.counts td:last-child { text-align: right; font-variant-numeric: tabular-nums; }
+table.counts thead th:last-child { text-align: right; }
 table.values { margin-top: .6rem; table-layout: fixed; font-size: .9375rem; }
 table.values tr > :first-child { width: 30%; }
-table.of2 td { background: none; }
 em { display: block; color: var(--grave); font-size: .8125rem; font-style: normal; }
 .change { border-top: 1px solid var(--line); padding: .6rem 0; }
 h2 + .change { border-top: 0; padding-top: 0; }
 .change:last-child { padding-bottom: 0; }
-summary, .only { margin: 0; padding-left: 2.6rem; text-indent: -2.6rem; cursor: pointer; list-style: none; }
+summary, .only { display: flex; margin: 0; }
+summary { cursor: pointer; list-style: none; }
 summary::-webkit-details-marker { display: none; }
-.only { cursor: default; }
-summary > *, .only > * { text-indent: 0; }
-summary::after { content: \" ▸\"; color: var(--soft); }
-details[open] > summary::after { content: \" ▾\"; }
+summary::after { content: \"▸\"; margin-left: .75rem; color: var(--soft); }
+details[open] > summary::after { content: \"▾\"; }
+.what { flex: 1; min-width: 0; }
 summary:focus-visible { outline: 2px solid var(--soft); outline-offset: 3px; }
-.sign { display: inline-block; width: 2.6rem; font-family: ui-monospace, \"Liberation Mono\", monospace; color: var(--calm); }
+.sign { flex: none; width: 2.6rem; font-family: ui-monospace, \"Liberation Mono\", monospace; color: var(--calm); }
 .grave > summary .sign, .grave > .only .sign, .grave > summary .word, .grave > .only .word { color: var(--grave); }
 .notice > summary .sign, .notice > .only .sign, .notice > summary .word, .notice > .only .word { color: var(--notice); }
-.change .word { margin-left: .35rem; color: var(--calm); font-size: .9375rem; }
-.data { display: inline-block; margin-left: .35rem; padding: 0 .45rem; border-radius: 3px; font-size: .8125rem; font-weight: 650;
+.change .word { color: var(--calm); font-size: .9375rem; }
+.data { display: inline-block; padding: 0 .45rem; border-radius: 3px; font-size: .8125rem; font-weight: 650;
   color: var(--grave); background: var(--grave-wash); }
 details > :not(summary) { margin-left: 2.6rem; }
 details > table { width: calc(100% - 2.6rem); }
@@ -74,20 +73,18 @@ footer { margin: 1.5rem .25rem 0; color: var(--soft); font-size: .8125rem; }
 @media (max-width: 40rem) {
   body { padding: 1.25rem .75rem 2rem; }
   section { padding: .9rem .9rem; }
-  h1 { font-size: 1.3rem; }
+  h1 { font-size: 1.25rem; }
   dl > div { display: block; }
   dt { font-size: .8125rem; }
-  summary, .only { padding-left: 0; text-indent: 0; }
-  .sign { width: auto; min-width: 1.4rem; }
+  .sign { width: 2.4rem; }
   details > :not(summary) { margin-left: 0; }
   details > table { width: 100%; }
-  table.wide, table.wide tbody, table.wide tr, table.wide th, table.wide td, table.values, table.values tbody, table.values tr,
-  table.values th, table.values td { display: block; width: 100%; padding-right: 0; }
+  table.values, table.values tbody, table.values tr, table.values th, table.values td { display: block; width: 100%; padding-right: 0; }
   table.values tr > :first-child { width: 100%; }
-  table.wide thead, table.values thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  table.wide tr, table.values tr { padding: .4rem 0; border-top: 1px solid var(--line); }
-  table.wide th, table.wide td, table.values th, table.values td { border: 0; padding-top: .1rem; padding-bottom: .1rem; }
-  table.wide td::before, table.values td::before { content: attr(data-column); display: block; color: var(--soft); font-size: .8125rem; }
+  table.values thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  table.values tr { padding: .4rem 0; border-top: 1px solid var(--line); }
+  table.values th, table.values td { border: 0; padding-top: .1rem; padding-bottom: .1rem; }
+  table.values.both td::before { content: attr(data-column); display: block; color: var(--soft); font-size: .8125rem; }
 }
 @media print {
   :root { color-scheme: light; --paper: #fff; --desk: #fff; --ink: #000; --soft: #444; --line: #bbb; --grave: #8a1a12; --grave-wash: #fff;

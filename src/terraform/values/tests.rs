@@ -49,7 +49,7 @@ fn only_what_differs_is_told_down_to_the_attribute() {
         [
             "rule[0].port: 80 => 443",
             r#"tags["app.example.com/name"]: "old" => "new""#,
-            "list: [\n  \"a\",\n  \"b\"\n] => [\n  \"b\"\n]",
+            "list: [\n\"a\",\n\"b\"\n] => [\n\"b\"\n]",
         ]
     );
 }

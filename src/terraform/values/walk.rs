@@ -251,7 +251,8 @@ fn is_plain(name: &str) -> bool {
 fn json(value: &Value, is_tall: bool) -> String {
     match value {
         Value::Array(items) if is_tall && !items.is_empty() => {
-            let items: Vec<String> = items.iter().map(|item| format!("  {item}")).collect();
+            // Without an indent, behind which a narrow page would break the line.
+            let items: Vec<String> = items.iter().map(ToString::to_string).collect();
             format!("[\n{}\n]", items.join(",\n"))
         }
         Value::Object(_) => serde_json::to_string_pretty(value).unwrap_or_default(),

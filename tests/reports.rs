@@ -1,14 +1,17 @@
-//! No byte of a secret leaves presync but in Terraform's own output: not in a record, a result, a report in either form, or the record
-//! of a confirmation.
+//! What a report says however a job ends; and that no byte of a secret leaves presync but in Terraform's own output: not in a record,
+//! a result, a report in either form, or the record of a confirmation.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "support/estate.rs"]
 mod estate;
+#[path = "support/retiring.rs"]
+mod retiring;
 
 use std::path::Path;
 use std::process::Output;
 
 use estate::Estate;
+use retiring::{KEY, done, git, has, step};
 use serde_json::{Value, json};
 use stagewright::transport::record;
 
@@ -227,5 +230,67 @@ fn no_secret_is_in_what_presync_sends() {
         for secret in SECRETS {
             assert!(!sent.contains(secret), "{verb:?}: {secret} in {sent}");
         }
+    }
+}
+
+#[test]
+fn a_report_of_a_destroy_says_what_was_done_and_what_the_objects_held_and_keeps_no_value_elsewhere()
+{
+    let estate = Estate::unpack();
+    done(&estate, &["preview"]);
+    let report = ["--report", "report.html", "--result", "result.json"];
+    done(&estate, &[&["destroy"], &report[..]].concat());
+    let html = read(&estate.path().join("report.html"));
+    let removing = git(&estate, "TerraformState", &["rev-parse", "main"]);
+    for piece in [
+        "<p class=\"kind\">Destroy</p>",
+        "<p class=\"word\">Destroyed</p>",
+        "<li>3 object(s) destroyed</li>",
+        &format!("<li>the state removed by commit {}</li>", removing.trim()),
+        "&quot;fieldnotes-demo-photos&quot;",
+    ] {
+        assert!(html.contains(piece), "{piece}: {html}");
+    }
+    for name in ["record.json", "result.json"] {
+        let text = read(&estate.path().join(name));
+        assert!(!text.contains("fieldnotes-demo-photos"), "{name}: {text}");
+    }
+    let report = ["--report", "report.md"];
+    done(&estate, &[&["destroy"], &report[..]].concat());
+    let text = read(&estate.path().join("report.md"));
+    assert!(
+        text.contains("- an earlier run destroyed it by this record"),
+        "{text}"
+    );
+    done(&estate, &[&["remove-config"], &report[..]].concat());
+    let text = read(&estate.path().join("report.md"));
+    assert!(
+        text.contains("- the config folder removed by commit "),
+        "{text}"
+    );
+    assert!(!has(&estate, "FieldnotesDeploy", "config/demo"));
+    assert!(!has(&estate, "TerraformState", KEY));
+}
+
+#[test]
+fn a_report_of_a_refusal_has_the_sentence_of_the_job_and_takes_the_place_of_an_older_one() {
+    let estate = Estate::unpack();
+    done(&estate, &["preview", "--report", "report.md"]);
+    let older = read(&estate.path().join("report.md"));
+    assert!(
+        older.contains("**Previewed: nothing was changed**"),
+        "{older}"
+    );
+    estate.commit("FieldnotesDeploy", |files| {
+        std::fs::write(files.join("config/demo/values.yaml"), "changed: true\n").unwrap();
+    });
+    let moved = step(&estate, &["destroy", "--report", "report.md"]);
+    assert_eq!(moved.code, Some(5), "{}", moved.said);
+    let text = read(&estate.path().join("report.md"));
+    for piece in [
+        "> [!CAUTION]\n> **Moved**\n",
+        "> moved since the preview, so nothing was changed: config/demo ",
+    ] {
+        assert!(text.contains(piece), "{piece}: {text}");
     }
 }

@@ -34,6 +34,9 @@ struct Cli {
     not_deploying: Vec<ApplicationName>,
     #[command(flatten)]
     allowances: AllowanceArguments,
+    /// Who asks for the destroy, for its record and commits [default: the build's address, else the user]
+    #[arg(long, value_name = "WHO", env = "STAGEWRIGHT_REQUESTED_BY")]
+    requested_by: Option<String>,
     /// Who approved the destroy, for its commits
     #[arg(long, value_name = "WHO", env = "STAGEWRIGHT_APPROVED_BY")]
     approved_by: Option<String>,
@@ -69,6 +72,7 @@ impl Cli {
             build_url: given(&self.build_url),
             allowed: self.allowances.given(),
             record: self.record.clone(),
+            requested_by: given(&self.requested_by),
             approved_by: given(&self.approved_by),
         })
     }

@@ -18,6 +18,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::names::{ApplicationName, Namespace, Target};
+use crate::presync::provenance;
 use crate::preview::objections::{Allowance, Left, left};
 use crate::report::{Failure, Outcome};
 use crate::settings::Settings;
@@ -66,6 +67,8 @@ pub struct Wanted {
     pub allowed: BTreeSet<Allowance>,
     /// Where the record of a preview goes, and where it is taken from.
     pub record: Option<PathBuf>,
+    /// Who asks, where it is told.
+    pub requested_by: Option<String>,
     /// Who approved the destroy.
     pub approved_by: Option<String>,
 }
@@ -116,6 +119,26 @@ async fn carry_out(
             remove_config::remove_config(&record, wanted, settings, stop, progress).await
         }
         Step::All => all(wanted, settings, stop, progress).await,
+    }
+}
+
+impl Wanted {
+    /// Who asks: whoever was named, else the build, else the user at this host.
+    fn requester(&self) -> String {
+        let plain = |who: &String| who.chars().filter(|c| !c.is_control()).collect();
+        let named = self.requested_by.as_ref().map(plain);
+        named.or_else(|| self.through()).unwrap_or_else(|| {
+            let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
+            let host = provenance::host();
+            user.map_or(host.clone(), |user| format!("{user}@{host}"))
+        })
+    }
+
+    /// The build that asks, where one does.
+    fn through(&self) -> Option<String> {
+        let url = self.build_url.as_deref();
+        url.map(provenance::without_credentials)
+            .or_else(|| self.build.map(|number| format!("build #{number}")))
     }
 }
 

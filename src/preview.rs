@@ -1,5 +1,5 @@
 //! What a destroy would take: found by presync, told to people in the order in which it matters ([`reading`]), objected to
-//! ([`objections`]), and confirmed by its digest ([`agreement`]).
+//! ([`objections`]), asked about ([`question`]), and confirmed by its digest ([`agreement`]).
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,7 @@ use crate::transport::record::{StateSeen, digest};
 
 pub mod agreement;
 pub mod objections;
+pub mod question;
 pub mod reading;
 
 /// The version of [`Preview`]'s shape.

@@ -20,7 +20,7 @@ use crate::settings::{KubernetesSettings, RunnerSettings, Settings};
 use crate::stop::{Stop, StopSignal};
 use crate::transport::ended::Ended;
 use crate::transport::follow::{Complete, Follower, LastLine};
-use crate::transport::request::{DEADLINE, Estate, StageRequest};
+use crate::transport::request::{BUILD_URL, DEADLINE, Estate, StageRequest};
 use crate::transport::verdict;
 
 /// How long the reader of a stopped run's log may take to read its end.
@@ -285,13 +285,15 @@ impl Runner {
         follow: impl FnMut(&[u8]) -> Vec<u8>,
     ) -> Result<Ended, RunnerError> {
         let Runner::Kubernetes(there) = self else {
-            let environment = &asked.environment;
+            let mut environment = asked.environment.clone();
+            let build = asked.build.map(without_credentials);
+            environment.extend(build.map(|build| (BUILD_URL, build)));
             let bound = match asked.bound {
                 Bound::Plan => DEADLINE,
                 Bound::None => LONGEST,
             };
             let arguments = &asked.arguments;
-            return Ok(local::run(arguments, environment, bound, stop, shown, follow).await?);
+            return Ok(local::run(arguments, &environment, bound, stop, shown, follow).await?);
         };
         let settings = match asked.verb {
             Verb::Plan => there.settings.clone(),

@@ -50,6 +50,13 @@ fn a_record_binds_target_state_and_changes_for_an_hour_and_holds_no_value() {
     );
     assert_eq!(record["target"], "FieldnotesDeploy/demo");
     assert_eq!(record["requested_by"], "https://ci.example.org/job/7/");
+    let named = [
+        "--build-url",
+        "https://ci.example.org/job/7/",
+        "--requested-by",
+        "ada",
+    ];
+    assert_eq!(self::record(&estate, &named)["requested_by"], "ada");
     assert_eq!(record["image"], Value::Null);
     let life = time(&record, "created").duration_until(time(&record, "expires"));
     assert_eq!(life.as_secs(), 3600);

@@ -105,7 +105,7 @@ pub(super) async fn preview(
         lifted,
     });
     let made = Made {
-        requested_by: requester(wanted),
+        requested_by: wanted.requester(),
         image: ran.ended.image,
         not_in_use: NotInUse::from(&checked.cleared),
         allowed,
@@ -231,18 +231,6 @@ fn say_config(preview: &Preview, repo: &str, branch: &BranchName) {
             "A destroy removes {}/ from {repo}'s {branch}",
             config.path
         ));
-    }
-}
-
-fn requester(wanted: &Wanted) -> String {
-    match (&wanted.build_url, wanted.build) {
-        (Some(url), _) => crate::presync::provenance::without_credentials(url),
-        (None, Some(number)) => format!("build #{number}"),
-        (None, None) => {
-            let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
-            let host = crate::presync::provenance::host();
-            user.map_or(host.clone(), |user| format!("{user}@{host}"))
-        }
     }
 }
 

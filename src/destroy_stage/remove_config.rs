@@ -98,7 +98,8 @@ fn folder_of(record: &Record, settings: &Settings) -> String {
 
 fn message(record: &Record, wanted: &Wanted, folder: &str) -> String {
     let preview = &record.preview;
-    let by = &record.requested_by;
+    let through = wanted.through();
+    let by = through.as_ref().unwrap_or(&record.requested_by);
     let stage = &preview.bound.stage;
     let revision = &preview.revision;
     let removed = record
@@ -108,6 +109,7 @@ fn message(record: &Record, wanted: &Wanted, folder: &str) -> String {
     let trailers = trailers::to_lines([
         ("Digest", Some(record.digest.as_str())),
         ("State-Commit", removed),
+        ("Build", through.as_deref()),
         ("Requested-By", Some(record.requested_by.as_str())),
         ("Approved-By", wanted.approved_by.as_deref()),
     ]);

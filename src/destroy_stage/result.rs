@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::guard::{Cleared, Found, LookedAt, Refusal, Unproven};
 use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName};
 use crate::preview::objections::{Allowance, Left, Objection};
+use crate::preview::question::question;
 use crate::preview::reading::Reading;
 use crate::preview::{Data, Preview};
 use crate::report::{self, Failure, Outcome};
@@ -75,6 +76,7 @@ pub struct Previewed {
     pub(super) objections: Vec<String>,
     allowed: BTreeSet<Allowance>,
     pub(super) expires: String,
+    question: Option<String>,
 }
 
 impl Previewed {
@@ -85,6 +87,7 @@ impl Previewed {
             told,
             ..
         } = &record.preview;
+        let question = question(&record.preview, &record.expires);
         Previewed {
             digest: record.digest.clone(),
             revision: revision.clone(),
@@ -95,6 +98,7 @@ impl Previewed {
             forgotten: bound.forgotten.len(),
             gone: bound.gone.len(),
             data: told.data.clone(),
+            question: question.filter(|_| objections.is_empty()),
             objections,
             allowed: record.allowed.clone(),
             expires: record.expires.clone(),

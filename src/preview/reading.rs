@@ -232,28 +232,32 @@ fn removed(bound: &Bound, told: &Told, context: &Context) -> Vec<Vec<String>> {
     rows
 }
 
-fn totals(bound: &Bound, told: &Told) -> Vec<Vec<String>> {
-    let counts = format!(
+/// How many objects there are, and what becomes of them.
+pub(super) fn counts(bound: &Bound, told: &Told) -> String {
+    format!(
         "{} object(s) in the state: {} destroyed, {} forgotten, {} already gone; {} hold(s) data",
         told.objects,
         bound.destroyed(),
         bound.dropped(),
         bound.gone.len(),
         told.data.len()
-    );
+    )
+}
+
+fn totals(bound: &Bound, told: &Told) -> Vec<Vec<String>> {
     let mut programs = vec![format!("stagewright {}", bound.versions.stagewright)];
     programs.push(bound.versions.terraform.clone());
     let providers = bound.versions.providers.iter();
     programs.extend(providers.map(|(address, version)| format!("{address} {version}")));
     vec![
-        vec![counts],
+        vec![counts(bound, told)],
         vec![format!("with {}", programs.join(", "))],
         vec![format!("digest {}", bound.digest())],
     ]
 }
 
 /// A name from outside can hold what moves a cursor or ends a line.
-fn plain(cell: &str) -> String {
+pub(super) fn plain(cell: &str) -> String {
     let shown = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
         false => c.to_string(),

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use super::agreement::{Agreement, agreement};
 use super::objections::{Allowance, Left, Namespaced, against, left, objections};
+use super::question::question;
 use super::reading::{Context, reading};
 use super::*;
 use crate::terraform::changes::Changes;
@@ -140,6 +141,39 @@ In all
 "
         )
     );
+}
+
+#[test]
+fn the_question_has_the_counts_what_holds_data_and_the_digest() {
+    let mut preview = whole();
+    let digest = preview.bound.digest();
+    assert_eq!(
+        question(&preview, "2026-01-02T04:04:05Z").unwrap(),
+        format!(
+            "Destroy what the plan above shows for prd of ShopDeploy?
+
+4 object(s) in the state: 2 destroyed, 1 forgotten, 1 already gone; 1 hold(s) data.
+Data that is lost for good:
+- database aws_db_instance.main identifier=shop\\u{{1b}}[2K
+argocd/ShopDeploy/prd/terraform.tfstate goes from the state repository.
+config/prd/ with 1 file(s) goes from ShopDeploy's main.
+Digest {digest}, to be confirmed until 2026-01-02T04:04:05Z."
+        )
+    );
+    preview.told.data = vec![preview.told.data[0].clone(); 22];
+    let long = question(&preview, "").unwrap();
+    assert!(long.contains("\n- and 2 more\n"), "{long}");
+    preview.bound.path = Some("grafana".parse().unwrap());
+    preview.bound.state.position = None;
+    let config = question(&preview, "").unwrap();
+    assert!(
+        config.starts_with(
+            "Destroy what the plan above shows for prd of ShopDeploy/grafana?\n\nThere is no state at "
+        ),
+        "{config}"
+    );
+    preview.told.config.files.clear();
+    assert_eq!(question(&preview, ""), None);
 }
 
 #[test]

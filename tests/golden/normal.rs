@@ -31,6 +31,7 @@ impl Normal<'_> {
             c != '<'
         });
         text = after(&text, "| can be confirmed until | ", "[TIME]", |c| c != ' ');
+        text = after(&text, "to be confirmed until ", "[TIME]", |c| c != '.');
         for before in [" in ", " after "] {
             text = after(&text, before, "[SECONDS]", is_decimal);
         }

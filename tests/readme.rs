@@ -262,17 +262,29 @@ fn the_example_of_a_result_is_that_of_the_sandbox() {
 }
 
 #[test]
-fn the_jenkins_pipeline_tells_a_plan_with_changes_by_its_result() {
-    let look = section("Jenkins").split("'''").nth(1).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    for (stage, changes) in [("dev", true), ("prd", false), ("nowhere", false)] {
-        let command =
-            format!("--sandbox --repo FieldnotesDeploy --stage {stage} --result plan.json");
-        let words: Vec<&str> = command.split(' ').collect();
-        program::plan(folder.path(), &words);
-        let mut shell = std::process::Command::new("sh");
-        let found = shell.args(["-c", look]).current_dir(folder.path()).status();
-        assert_eq!(found.unwrap().success(), changes, "{stage}");
+fn the_parameters_and_credentials_of_the_destroy_pipeline_are_those_of_its_tables() {
+    let pipeline = include_str!("../examples/jenkins/Jenkinsfile.destroy-stage");
+    let after = |mark: &str| -> BTreeSet<String> {
+        let values = pipeline.split(mark).skip(1);
+        values
+            .map(|rest| rest.split('\'').next().unwrap().to_owned())
+            .collect()
+    };
+    let cells = first_cells(section("Jenkins"));
+    let quoted = cells.iter().flat_map(|cell| cell.split(", "));
+    let quoted: BTreeSet<&str> = quoted.map(|name| name.trim_matches('`')).collect();
+    let named = after("(name: '")
+        .into_iter()
+        .chain(after("credentialsId: '"));
+    for name in named {
+        assert!(quoted.contains(name.as_str()), "{name}: {quoted:?}");
+    }
+    let is_a_parameter =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    for name in quoted {
+        if is_a_parameter(name) || name.starts_with("stagewright-") {
+            assert!(pipeline.contains(&format!("'{name}'")), "{name}");
+        }
     }
 }
 

@@ -1,10 +1,13 @@
-//! The example pipelines for Jenkins, carried out as Jenkins would by `tests/pipeline/`, their shell steps for real, in the sandbox.
+//! The example pipelines. Those for Jenkins are carried out as Jenkins would by `tests/pipeline/`, their shell steps for real, in the
+//! sandbox; `workflow` has the one for GitHub Actions.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "support/estate.rs"]
 mod estate;
 #[path = "support/tools.rs"]
 mod tools;
+#[path = "pipeline/workflow.rs"]
+mod workflow;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -296,9 +296,11 @@ fn a_confirmed_destroy_makes_both_commits_and_names_who_asked_and_who_approved()
         [
             "destroy/check.json",
             "destroy/destroy.json",
+            "destroy/destroyed.html",
             "destroy/preview.json",
             "destroy/record.json",
-            "destroy/remove-config.json"
+            "destroy/remove-config.json",
+            "destroy/report.html"
         ]
     );
     assert_eq!(
@@ -475,7 +477,10 @@ fn the_plan_is_unstable_where_it_carries_changes() {
         assert_eq!(build.result(), result, "{}", build.console);
         let mut archived = build.texts("/archived");
         archived.sort_unstable();
-        assert_eq!(archived, ["plan/plan.json", "plan/plan.log"]);
+        assert_eq!(
+            archived,
+            ["plan/plan.json", "plan/plan.log", "plan/report.html"]
+        );
     }
     let start = Start::with(json!({ "REPO": "FieldnotesDeploy", "STAGE": "nowhere" }));
     assert_eq!(jenkins.build(PLAN, &start).result(), "FAILURE");

@@ -185,7 +185,9 @@ fn the_workflow_previews_and_an_approved_one_makes_both_commits() {
             .starts_with("~~~~\nDestroy what the plan above shows for demo of FieldnotesDeploy?\n"),
         "{summary}"
     );
-    assert!(run.estate.path().join("destroy/record.json").exists());
+    for file in ["destroy/record.json", "destroy/report.html"] {
+        assert!(run.estate.path().join(file).exists(), "{file}");
+    }
 
     assert_eq!(run.job("destroy"), 0);
     for repository in ["TerraformState", "FieldnotesDeploy"] {

@@ -18,7 +18,7 @@
 //! * [`child`] programs that die with us; [`scratch`] private working folders
 //! * [`guard`] whether a stage is deployed by nothing any more
 //! * [`settings`] stagewright.yaml; [`registry`] which app has which stages; [`applications`] what is deployed, as Argo CD
-//!   has it; [`layout`] paths and names as templates;
+//!   has it; [`producers`] who publishes architecture; [`layout`] paths and names as templates;
 //!   [`protect`] what an apply may not destroy
 //! * [`report`] outcome to exit code, result file, every line that a job prints
 //! * [`names`] everything that is parsed once, at the border; [`yaml`] YAML with places; [`stop`] INT and TERM
@@ -39,6 +39,7 @@ pub mod page;
 pub mod plan;
 pub mod presync;
 pub mod preview;
+pub mod producers;
 pub mod protect;
 pub mod registry;
 pub mod report;

@@ -13,6 +13,7 @@ use serde::de::Visitor;
 mod app;
 mod git;
 mod nearest;
+mod producer;
 mod repo_url;
 mod repository;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod tests;
 pub use app::{AppName, AppPath, ApplicationName, Namespace, StageName, Target};
 pub use git::{BranchName, CommitPrefix, CommitSha, StateKey};
 pub use nearest::nearest;
+pub use producer::{JobName, OwnedRepo, ProducerId};
 pub use repo_url::RepoUrl;
 pub use repository::{OwnerName, RepoName};
 

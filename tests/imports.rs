@@ -11,7 +11,14 @@ use std::path::{Path, PathBuf};
 const LEVELS: &[&[&str]] = &[
     &["names", "yaml", "stop"],
     &["report"],
-    &["layout", "registry", "applications", "protect", "settings"],
+    &[
+        "layout",
+        "registry",
+        "producers",
+        "applications",
+        "protect",
+        "settings",
+    ],
     &["guard"],
     &["child", "scratch"],
     &["git", "terraform", "sandbox"],
@@ -31,6 +38,7 @@ const DOMAIN: &[&str] = &[
     "yaml",
     "layout",
     "registry",
+    "producers",
     "applications",
     "protect",
     "guard",

@@ -1,4 +1,4 @@
-//! A report for people as one page that needs nothing else: as HTML ([`html`]) or as Markdown ([`markdown`]). The stories say what
+//! A report for people as one page that needs nothing else: as HTML ([`mod@html`]) or as Markdown ([`mod@markdown`]). The stories say what
 //! stands on it and in which order; what comes from outside reaches a page as text alone, whatever it holds.
 
 mod escape;

@@ -201,10 +201,11 @@ fn serve(testbed: &Testbed) -> PathBuf {
         "resource \"terraform_data\" \"fails\" {{\n  lifecycle {{\n    precondition {{\n      condition     = var.stage != \"fails\"\n      \
          error_message = \"the app says no\"\n    }}\n  }}\n}}\n\
          locals {{\n  size = var.stage == \"slow\" ? 80 : var.stage == \"huge\" ? 300 : var.stage == \"long\" ? 5 : 0\n}}\n\
+         resource \"terraform_data\" \"wide\" {{\n  count = var.stage == \"wide\" ? 400 : 0\n  input = join(\"\", [for at in range(500) : \"0123456789\"])\n}}\n\
          resource \"terraform_data\" \"many\" {{\n  for_each = toset(flatten([for a in range(local.size) : [for b in range(100) : \"${{a}}-${{b}}\"]]))\n  input    = each.key\n}}\n"
     )
     .unwrap();
-    let files: Vec<(String, String)> = ["quick", "slow", "huge", "long", "fails"]
+    let files: Vec<(String, String)> = ["quick", "slow", "huge", "long", "wide", "fails"]
         .iter()
         .map(|stage| (format!("config/{stage}/values.yaml"), "a: 1\n".to_owned()))
         .chain([("terraform/main.tf".to_owned(), root)])

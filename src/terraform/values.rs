@@ -1,5 +1,5 @@
 //! What the attributes of a plan's changes hold before and after, for people. Sensitive values are left out where the plan is
-//! read; what is left is masked and bounded ([`Values::bounded`]) before it goes anywhere.
+//! read; what is left is masked and bounded ([`PlanValues::bounded`]) before it goes anywhere.
 //! The format: <https://developer.hashicorp.com/terraform/internals/json-format>.
 
 mod bounded;

@@ -412,6 +412,16 @@ fn a_record_of_another_stage_or_one_that_was_changed_confirms_nothing() {
         assert!(ran.said.contains(said), "{}", ran.said);
         assert!(has(&estate, "TerraformState", KEY));
     }
+    let mut other = estate.program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"));
+    other
+        .args(["preview", "--sandbox=sandbox", "--repo", "PlatformDeploy"])
+        .args(["--app-path", "headlamp", "--stage", "demo"])
+        .args(["--namespace", "headlamp-demo", "--record", "record.json"]);
+    assert!(other.output().unwrap().status.success());
+    let ran = step(&estate, &["destroy"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.said);
+    let said = "the record is of PlatformDeploy/headlamp/demo, and FieldnotesDeploy/demo was to be destroyed";
+    assert!(ran.said.contains(said), "{}", ran.said);
     std::fs::remove_file(estate.path().join("record.json")).unwrap();
     assert_eq!(step(&estate, &["destroy"]).code, Some(1));
     done(&estate, &["preview"]);

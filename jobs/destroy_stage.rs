@@ -74,6 +74,7 @@ impl Cli {
             record: self.record.clone(),
             requested_by: given(&self.requested_by),
             approved_by: given(&self.approved_by),
+            settings_words: self.shared.settings_words(),
         })
     }
 }

@@ -146,6 +146,24 @@ impl SharedArguments {
         Ok(settings)
     }
 
+    /// The flags by which the same settings are named again.
+    pub fn settings_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some(folder) = &self.sandbox {
+            words.push(match folder.to_str() {
+                Some(SANDBOX_FOLDER) => "--sandbox".to_owned(),
+                _ => format!("--sandbox={}", folder.display()),
+            });
+        }
+        if let Some(file) = &self.settings {
+            words.extend(["--settings".to_owned(), file.display().to_string()]);
+        }
+        if let Some(context) = &self.context {
+            words.extend(["--context".to_owned(), context.clone()]);
+        }
+        words
+    }
+
     fn find(&self) -> Result<(Settings, &'static str), ArgumentsError> {
         if let Some(folder) = &self.sandbox {
             let reset = if self.sandbox_reset {

@@ -4,6 +4,7 @@ mod check;
 mod confirm;
 mod destroy;
 mod error;
+mod next;
 mod page;
 mod preview;
 mod record;
@@ -71,6 +72,8 @@ pub struct Wanted {
     pub requested_by: Option<String>,
     /// Who approved the destroy.
     pub approved_by: Option<String>,
+    /// The flags by which the settings were named.
+    pub settings_words: Vec<String>,
 }
 
 /// Carries out a step, and says on standard error what is worked on. The report holds as much as was known when it ended,

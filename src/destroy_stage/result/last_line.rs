@@ -36,13 +36,14 @@ impl DestroyReport {
         }
         match (destroyed, self.step) {
             (Some(_), _) if *was_destroyed => format!(
-                "Destroyed: nothing by this run; {target} was destroyed before by this record, in {took}. Next: remove-config with the same \
-                 record removes the config folder."
+                "Destroyed: nothing by this run; {target} was destroyed before by this record, in {took}. Next: {}",
+                self.wanted.command(self.or_all(Step::RemoveConfig))
             ),
             (Some(done), _) => format!(
-                "Destroyed: all of {target}, {} object(s) destroyed and {} forgotten by this run, its state is removed, in {took}. Next: \
-                 remove-config with the same record removes the config folder.",
-                done.destroyed, done.forgotten
+                "Destroyed: all of {target}, {} object(s) destroyed and {} forgotten by this run, its state is removed, in {took}. Next: {}",
+                done.destroyed,
+                done.forgotten,
+                self.wanted.command(self.or_all(Step::RemoveConfig))
             ),
             (None, Step::RemoveConfig) => format!(
                 "Removed: nothing of {target}, in {took}. Next: mend what is named above, and run it again."
@@ -55,9 +56,18 @@ impl DestroyReport {
             ),
             // What was taken stands in the log, and in the state what is left.
             (None, _) => format!(
-                "Destroyed: not all of {target}, as the log above says, in {took}. Next: see to what is named above, and run it again \
-                 with the same record: it goes on with what is left."
+                "Destroyed: not all of {target}, as the log above says, in {took}. Next: see to what is named above, and run it again, \
+                 which goes on with what is left: {}",
+                self.wanted.command(self.or_all(Step::Destroy))
             ),
+        }
+    }
+
+    /// This step, where a record is handed on to it; all of them once more, where none is.
+    fn or_all(&self, step: Step) -> Step {
+        match self.wanted.record {
+            Some(_) => step,
+            None => Step::All,
         }
     }
 
@@ -80,17 +90,18 @@ impl DestroyReport {
                     Left::Nothing => format!("of {target} nothing is left to destroy or remove"),
                 };
                 let next = match (&self.wanted.record, preview.left) {
-                    (_, Left::Nothing) => "nothing".to_owned(),
-                    (Some(file), _) => format!(
-                        "read it; the record {} of it can be confirmed until {}",
-                        file.display(),
-                        preview.expires
+                    (_, Left::Nothing) => "nothing.".to_owned(),
+                    (Some(_), _) => format!(
+                        "read it; until {} this confirms it: {}",
+                        preview.expires,
+                        self.wanted.command(Step::Destroy)
                     ),
-                    (None, _) => {
-                        "read it; --record FILE keeps what a confirmation needs".to_owned()
-                    }
+                    (None, _) => format!(
+                        "read it; this asks for a confirmation of it: {}",
+                        self.wanted.command(Step::All)
+                    ),
                 };
-                format!("Previewed: {what}, in {took}; nothing was changed. Next: {next}.")
+                format!("Previewed: {what}, in {took}; nothing was changed. Next: {next}")
             }
             (Some(_), Outcome::Refused) => format!(
                 "Previewed: {target}, in {took}, and something speaks against it; nothing was changed. Next: see to what is named \
@@ -115,8 +126,9 @@ impl DestroyReport {
         match (&self.progress.check, self.outcome) {
             (Some(check), Outcome::Done) => format!(
                 "Checked: {target} is deployed by no registry entry and by none of {} live Application(s), in {took}; nothing was \
-                 changed. Next: the same command with the step preview shows what a destroy of it takes.",
-                check.looked_at.applications
+                 changed. Next: {}",
+                check.looked_at.applications,
+                self.wanted.command(Step::Preview)
             ),
             (Some(check), Outcome::Refused) => {
                 let (is, next) = if check.entries.is_empty() && check.matching.is_empty() {

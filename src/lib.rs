@@ -17,10 +17,11 @@
 //!   [`sandbox`] the embedded estate
 //! * [`child`] programs that die with us; [`scratch`] private working folders
 //! * [`guard`] whether a stage is deployed by nothing any more
-//! * [`settings`] stagewright.yaml; [`registry`] which app has which stages; [`applications`] what is deployed, as Argo CD
+//! * [`settings`] stagewright.yaml; [`registry`] which app has which stages, and what is wrong with that; [`applications`] what is deployed, as Argo CD
 //!   has it; [`producers`] who publishes architecture; [`layout`] paths and names as templates;
 //!   [`protect`] what an apply may not destroy
 //! * [`report`] outcome to exit code, result file, every line that a job prints
+//! * [`findings`] what a check found
 //! * [`names`] everything that is parsed once, at the border; [`yaml`] YAML with places; [`stop`] INT and TERM
 
 pub mod applications;
@@ -29,6 +30,7 @@ pub mod child;
 pub mod cluster;
 pub mod destroy_stage;
 pub mod estate;
+pub mod findings;
 pub mod forge;
 pub mod git;
 pub mod guard;

@@ -2,6 +2,7 @@
 //!
 //! It is the values file of a Helm chart, so it is read as Helm reads it or not at all: see [`crate::yaml`].
 
+pub mod check;
 mod entry;
 
 use std::fmt;

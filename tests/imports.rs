@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 /// The rooms by level, lowest first. A room may use its own level and those before it.
 const LEVELS: &[&[&str]] = &[
     &["names", "yaml", "stop"],
+    &["findings"],
     &["report"],
     &[
         "layout",
@@ -36,6 +37,7 @@ const LEVELS: &[&[&str]] = &[
 const DOMAIN: &[&str] = &[
     "names",
     "yaml",
+    "findings",
     "layout",
     "registry",
     "producers",

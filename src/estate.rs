@@ -176,20 +176,30 @@ pub async fn check_settings_names(forge: &Forge, settings: &Settings) -> Result<
 
 /// The registry at the head of its branch.
 pub async fn read_registry(forge: &Forge, settings: &Settings) -> Result<Registry, EstateError> {
+    let text = registry_text(forge, settings).await?;
+    Registry::parse(&text, &settings.registry.file).map_err(|source| EstateError::Registry {
+        place: registry_place(settings),
+        source,
+    })
+}
+
+/// The text of the registry at the head of its branch.
+pub async fn registry_text(forge: &Forge, settings: &Settings) -> Result<String, EstateError> {
     let place = &settings.registry;
     let read = async {
         let head = forge.head(&place.repo, &place.branch).await?;
         forge.read(&place.repo, &head, &place.file).await
     };
     let bytes = read.await.map_err(EstateError::ReadRegistry)?;
-    let shown = format!("{} of {} on {}", place.file, place.repo, place.branch);
-    let text = String::from_utf8(bytes).map_err(|_| EstateError::RegistryEncoding {
-        place: shown.clone(),
-    })?;
-    Registry::parse(&text, &place.file).map_err(|source| EstateError::Registry {
-        place: shown,
-        source,
+    String::from_utf8(bytes).map_err(|_| EstateError::RegistryEncoding {
+        place: registry_place(settings),
     })
+}
+
+/// Where the registry is, for people.
+fn registry_place(settings: &Settings) -> String {
+    let place = &settings.registry;
+    format!("{} of {} on {}", place.file, place.repo, place.branch)
 }
 
 /// Where the states are, for presync.

@@ -1,4 +1,4 @@
-//! stagewright: job programs that plan and retire the stages of an Argo CD + Terraform estate.
+//! stagewright: job programs that plan, retire and check the stages of an Argo CD + Terraform estate.
 //!
 //! The map, one line a room, from the top down; a room uses those below it and those of its own line
 //! (`tests/imports.rs` keeps it so):
@@ -6,6 +6,7 @@
 //! * [`arguments`] the flags that all jobs share
 //! * [`plan`] the story of planning one stage
 //! * [`destroy_stage`] the story of destroying what a retired stage left
+//! * [`registry_check`] the story of checking the registry
 //! * [`runner`] presync by what the settings name, followed to its end
 //! * [`local`] presync as a child process of the job
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
@@ -44,6 +45,7 @@ pub mod preview;
 pub mod producers;
 pub mod protect;
 pub mod registry;
+pub mod registry_check;
 pub mod report;
 pub mod runner;
 pub mod sandbox;

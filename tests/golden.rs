@@ -29,6 +29,10 @@ const JOBS: &[(&str, &str)] = &[
     ),
     ("plan", env!("CARGO_BIN_EXE_stagewright-plan")),
     ("presync", env!("CARGO_BIN_EXE_presync")),
+    (
+        "registry-check",
+        env!("CARGO_BIN_EXE_stagewright-registry-check"),
+    ),
 ];
 
 /// What all cases share.

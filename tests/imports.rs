@@ -29,7 +29,7 @@ const LEVELS: &[&[&str]] = &[
     &["presync"],
     &["local"],
     &["runner"],
-    &["plan", "destroy_stage"],
+    &["plan", "destroy_stage", "registry_check"],
     &["arguments"],
 ];
 

@@ -391,3 +391,18 @@ fn every_link_of_the_readme_leads_somewhere() {
     }
     assert_eq!(broken, Vec::<&str>::new());
 }
+
+#[test]
+fn the_table_of_checks_has_every_check_with_its_weight() {
+    use stagewright::registry::check::CHECKS;
+    let text = section("stagewright-registry-check");
+    let rows = text.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        matches!(cells.get(2), Some(&"error" | &"warning"))
+            .then(|| format!("{} {}", cells[1].trim_matches('`'), cells[2]))
+    });
+    let checks = CHECKS
+        .iter()
+        .map(|check| format!("{} {}", check.name, check.severity));
+    assert_eq!(rows.collect::<Vec<_>>(), checks.collect::<Vec<_>>());
+}

@@ -328,3 +328,29 @@ fn every_result_of_destroying_a_stage_fits_its_schema() {
     }
     assert!(looked_at > 4, "{looked_at}");
 }
+
+#[test]
+fn every_outcome_of_checking_a_registry_fits_its_schema() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../schemas/registry-check.v1.schema.json")).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let fits = |text: &str| {
+        let value: Value = serde_json::from_str(text).unwrap();
+        let errors = validator.iter_errors(&value);
+        let faults: Vec<String> = errors
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert_eq!(faults, Vec::<String>::new(), "{text}");
+        value
+    };
+    let cases = Path::new("fixtures/registry-check");
+    let shown = cases.join("findings_are_written_as_json/stdout");
+    fits(&std::fs::read_to_string(shown).unwrap());
+    let written = cases.join("a_report_and_a_result_hold_the_findings/result.json");
+    let result = fits(&std::fs::read_to_string(written).unwrap());
+    assert_eq!(result["exit_code"], 3);
+    let unread = cases.join("a_file_that_is_not_there_is_told/result.json");
+    let result = fits(&std::fs::read_to_string(unread).unwrap());
+    assert_eq!(result["exit_code"], 1);
+    assert!(result["error"].is_string());
+}

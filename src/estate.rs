@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::cluster::{Cluster, ClusterError, NotInPod, PodAccount};
 use crate::forge::git::GitForge;
+use crate::forge::github::{GitHubError, GitHubForge, Patience};
 use crate::forge::{Forge, ForgeError};
 use crate::git::{Credentials, CredentialsError};
 use crate::names::RepoUrl;
@@ -15,19 +16,12 @@ use crate::settings::{ForgeSettings, Settings, StateSource};
 /// Why the estate of the settings could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EstateError {
-    /// Something of the settings is not carried out yet.
-    #[error("{what} in {} is not supported by this version, which works with {instead}", file.display())]
-    NotSupported {
-        /// The key.
-        what: &'static str,
-        /// The one that is.
-        instead: &'static str,
-        /// The settings file.
-        file: PathBuf,
-    },
     /// The environment names credentials that cannot be read.
     #[error("the credentials for git could not be read")]
     Credentials(#[from] CredentialsError),
+    /// GitHub cannot be asked at all.
+    #[error("GitHub cannot be asked")]
+    GitHub(#[from] GitHubError),
     /// The target's repository, or something in it.
     #[error(transparent)]
     Forge(#[from] ForgeError),
@@ -80,28 +74,27 @@ impl EstateError {
     /// What it means for the exit code.
     pub fn outcome(&self) -> Outcome {
         match self {
-            EstateError::NotSupported { .. }
-            | EstateError::NoCluster { .. }
-            | EstateError::Cluster(ClusterError::Context { .. }) => Outcome::Usage,
-            EstateError::Forge(error) => match error {
-                ForgeError::NoRepository { .. }
-                | ForgeError::OtherSpelling { .. }
-                | ForgeError::Absent(_)
-                | ForgeError::NotReachable { .. } => Outcome::Refused,
-                ForgeError::NoFile { .. }
-                | ForgeError::Git { .. }
-                | ForgeError::List { .. }
-                | ForgeError::Write { .. }
-                | ForgeError::Scratch(_) => Outcome::Failed,
+            EstateError::NoCluster { .. } | EstateError::Cluster(ClusterError::Context { .. }) => {
+                Outcome::Usage
+            }
+            EstateError::Forge(error) | EstateError::ReadRegistry(error) if error.is_passing() => {
+                Outcome::Later
+            }
+            EstateError::SettingsName { source, .. } if source.is_passing() => Outcome::Later,
+            EstateError::Forge(error) => match error.is_about_the_question() {
+                true => Outcome::Refused,
+                false => Outcome::Failed,
             },
             EstateError::SettingsName { source, .. } => match **source {
-                ForgeError::NoRepository { .. } | ForgeError::OtherSpelling { .. } => {
-                    Outcome::Usage
-                }
+                ForgeError::NoRepository { .. }
+                | ForgeError::NotSeen { .. }
+                | ForgeError::OtherSpelling { .. } => Outcome::Usage,
                 _ => Outcome::Failed,
             },
+            EstateError::GitHub(GitHubError::Token(_)) => Outcome::Usage,
             EstateError::Cluster(error) => of_cluster(error),
             EstateError::Credentials(_)
+            | EstateError::GitHub(_)
             | EstateError::ReadRegistry(_)
             | EstateError::Registry { .. }
             | EstateError::RegistryEncoding { .. } => Outcome::Failed,
@@ -128,11 +121,15 @@ pub fn open_forge(settings: &Settings) -> Result<Forge, EstateError> {
             known_as.clone(),
             Credentials::from_environment()?,
         ))),
-        ForgeSettings::GitHub { .. } => Err(EstateError::NotSupported {
-            what: "forge.github",
-            instead: "forge.git",
-            file: settings.file.clone(),
-        }),
+        ForgeSettings::GitHub {
+            owner,
+            url,
+            api,
+            access,
+        } => {
+            let forge = GitHubForge::new(owner.clone(), url, api, access, Patience::default());
+            Ok(Forge::GitHub(Box::new(forge?)))
+        }
     }
 }
 

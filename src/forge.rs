@@ -1,109 +1,26 @@
 //! Where the repositories live: their spelling, their branches, their files.
 
+mod error;
 pub mod git;
+pub mod github;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use crate::git::GitError;
 use crate::git::history::{Located, Reach};
 use crate::git::write::Author;
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
-use crate::scratch::ScratchError;
 
+pub use error::ForgeError;
 use git::GitForge;
+use github::GitHubForge;
 
-/// Something of a forge that could not be read, or that it does not have.
-#[derive(Debug, thiserror::Error)]
-pub enum ForgeError {
-    /// No such repository.
-    #[error("{place} has no repository {repo}: name one that is there{}", spelled(.names))]
-    NoRepository {
-        /// Where it was looked for.
-        place: String,
-        /// The name that was given.
-        repo: RepoName,
-        /// Names that are there.
-        names: Vec<RepoName>,
-    },
-    /// Another spelling of a repository that is there.
-    #[error(
-        "{place} spells {given} as {canonical}, the spelling that paths and states have: write it so"
-    )]
-    OtherSpelling {
-        /// Where it lives.
-        place: String,
-        /// The name that was given.
-        given: RepoName,
-        /// The name that it has.
-        canonical: RepoName,
-    },
-    /// A commit that the tracked branch does not hold.
-    #[error("commit {commit} of {repo} is not reachable from {branch}, the branch that the stage tracks; it is on {}: merge it, or set plan.allow_unmerged in the settings", list(.branches))]
-    NotReachable {
-        /// The commit.
-        commit: CommitSha,
-        /// The repository.
-        repo: RepoName,
-        /// The tracked branch.
-        branch: BranchName,
-        /// The branches that hold it.
-        branches: Vec<String>,
-    },
-    /// No such file.
-    #[error("{repo} has no file {file} at {commit}")]
-    NoFile {
-        /// The repository.
-        repo: RepoName,
-        /// The commit that was read.
-        commit: CommitSha,
-        /// The file.
-        file: String,
-    },
-    /// The repository was read, and has no such branch or commit.
-    #[error(transparent)]
-    Absent(GitError),
-    /// git could not read it.
-    #[error("{repo} could not be read")]
-    Git {
-        /// The repository.
-        repo: RepoName,
-        /// Why.
-        #[source]
-        source: GitError,
-    },
-    /// git could not write it.
-    #[error("{repo} could not be written")]
-    Write {
-        /// The repository.
-        repo: RepoName,
-        /// Why.
-        #[source]
-        source: GitError,
-    },
-    /// The folder of repositories could not be listed.
-    #[error("the repositories in {place} could not be listed")]
-    List {
-        /// The folder.
-        place: String,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
-    },
-    /// No private folder for a clone.
-    #[error(transparent)]
-    Scratch(#[from] ScratchError),
-}
-
-fn spelled(names: &[RepoName]) -> String {
-    match names {
-        [] => String::new(),
-        names => format!("; it has {}", list(names)),
-    }
-}
-
-fn list<T: std::fmt::Display>(names: &[T]) -> String {
-    let names: Vec<String> = names.iter().map(T::to_string).collect();
-    names.join(", ")
+/// A random number from 0.25 to 1; where the system has none, 1.
+fn part() -> f64 {
+    let mut byte = [u8::MAX];
+    let drawn = rustix::rand::getrandom(&mut byte, rustix::rand::GetRandomFlags::empty());
+    tracing::debug!(drawn = drawn.is_ok(), "a part of a wait");
+    0.25 + 0.75 * f64::from(byte[0]) / f64::from(u8::MAX)
 }
 
 /// What became of the removal of a folder.
@@ -132,10 +49,73 @@ pub struct FolderToGo<'a> {
     pub tree: &'a str,
 }
 
+/// What became of the replacement of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// This commit replaced it.
+    Done(CommitSha),
+    /// The branch is no longer what it was read as; nothing was done.
+    Moved,
+}
+
+/// A file of a branch that is to get another content.
+#[derive(Clone, Copy, Debug)]
+pub struct FileToReplace<'a> {
+    /// The repository.
+    pub repo: &'a RepoName,
+    /// The branch.
+    pub branch: &'a BranchName,
+    /// The branch's head when it was read and judged.
+    pub base: &'a CommitSha,
+    /// The file, which is there.
+    pub file: &'a str,
+}
+
+/// How often an edit is judged and tried again, when somebody else has written to the branch meanwhile.
+const RACES: u32 = 40;
+
+/// A file that is edited where it is.
+#[derive(Clone, Copy, Debug)]
+pub struct FileToEdit<'a> {
+    /// The repository.
+    pub repo: &'a RepoName,
+    /// The branch.
+    pub branch: &'a BranchName,
+    /// The file, which is there.
+    pub file: &'a str,
+}
+
+/// What a judgement of a file comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// It is as it should be.
+    Nothing,
+    /// It gets this content, by a commit with this message.
+    Write {
+        /// All of the file.
+        content: Vec<u8>,
+        /// The commit's message, with its trailers.
+        message: String,
+    },
+}
+
+/// What became of an edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edited {
+    /// This commit made it.
+    Done(CommitSha),
+    /// There was nothing to do at this head.
+    Nothing(CommitSha),
+    /// Others wrote to the branch every time.
+    Contended,
+}
+
 /// A forge.
 pub enum Forge {
     /// A folder of git repositories, or a URL below which they lie.
     Git(GitForge),
+    /// An account on GitHub.
+    GitHub(Box<GitHubForge>),
 }
 
 impl Forge {
@@ -143,6 +123,7 @@ impl Forge {
     pub async fn canonical_name(&self, repo: &RepoName) -> Result<(), ForgeError> {
         match self {
             Forge::Git(forge) => forge.canonical_name(repo).await,
+            Forge::GitHub(forge) => forge.canonical_name(repo).await,
         }
     }
 
@@ -150,6 +131,7 @@ impl Forge {
     pub fn fetch_url(&self, repo: &RepoName) -> RepoUrl {
         match self {
             Forge::Git(forge) => forge.fetch_url(repo),
+            Forge::GitHub(forge) => forge.url(repo),
         }
     }
 
@@ -157,6 +139,7 @@ impl Forge {
     pub fn known_url(&self, repo: &RepoName) -> RepoUrl {
         match self {
             Forge::Git(forge) => forge.known_url(repo),
+            Forge::GitHub(forge) => forge.url(repo),
         }
     }
 
@@ -168,6 +151,7 @@ impl Forge {
     ) -> Result<CommitSha, ForgeError> {
         match self {
             Forge::Git(forge) => forge.head(repo, branch).await,
+            Forge::GitHub(forge) => forge.head(repo, branch).await,
         }
     }
 
@@ -181,6 +165,7 @@ impl Forge {
     ) -> Result<Located, ForgeError> {
         let located = match self {
             Forge::Git(forge) => forge.locate(repo, branch, prefix).await?,
+            Forge::GitHub(forge) => forge.locate(repo, branch, prefix).await?,
         };
         match located {
             Located::Elsewhere(commit, branches) if reach == Reach::TrackedBranch => {
@@ -204,6 +189,7 @@ impl Forge {
     ) -> Result<Vec<u8>, ForgeError> {
         let content = match self {
             Forge::Git(forge) => forge.read(repo, commit, file).await?,
+            Forge::GitHub(forge) => forge.read(repo, commit, file).await?,
         };
         content.ok_or_else(|| ForgeError::NoFile {
             repo: repo.clone(),
@@ -221,6 +207,7 @@ impl Forge {
     ) -> Result<Option<String>, ForgeError> {
         match self {
             Forge::Git(forge) => forge.tree_of(repo, commit, folder).await,
+            Forge::GitHub(forge) => forge.tree_of(repo, commit, folder).await,
         }
     }
 
@@ -233,13 +220,69 @@ impl Forge {
     ) -> Result<Removal, ForgeError> {
         match self {
             Forge::Git(forge) => forge.remove_folder(folder, message, author).await,
+            Forge::GitHub(forge) => forge.remove_folder(folder, message, author).await,
         }
     }
 
-    /// Finds out, as far as git can tell, whether the branch would take a commit; writes nothing.
+    /// Replaces a file in one commit on top of `base`, if that is still the branch's head. The caller judges anew before it tries again.
+    pub async fn replace_file(
+        &self,
+        file: FileToReplace<'_>,
+        content: &[u8],
+        message: &str,
+        author: &Author,
+    ) -> Result<Replacement, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.replace_file(file, content, message, author).await,
+            Forge::GitHub(forge) => forge.replace_file(file, content, message, author).await,
+        }
+    }
+
+    /// Edits a file in one commit: what it holds at the branch's head is judged, and after a lost race what it holds then, a bounded
+    /// number of times.
+    pub async fn edit_file<E: From<ForgeError>>(
+        &self,
+        place: FileToEdit<'_>,
+        author: &Author,
+        mut judge: impl FnMut(&CommitSha, &[u8]) -> Result<Edit, E>,
+    ) -> Result<Edited, E> {
+        let FileToEdit { repo, branch, file } = place;
+        for races in 0..RACES {
+            let head = self.head(repo, branch).await?;
+            let before = self.read(repo, &head, file).await?;
+            let (content, message) = match judge(&head, &before)? {
+                Edit::Nothing => return Ok(Edited::Nothing(head)),
+                Edit::Write { content, message } => (content, message),
+            };
+            let base = FileToReplace {
+                repo,
+                branch,
+                base: &head,
+                file,
+            };
+            match self.replace_file(base, &content, &message, author).await? {
+                Replacement::Done(commit) => return Ok(Edited::Done(commit)),
+                Replacement::Moved => self.after_lost_race(races).await,
+            }
+        }
+        Ok(Edited::Contended)
+    }
+
+    /// Waits before what was lost to somebody else is read and judged again; `races` were lost before this one. The wait is a random part of one that
+    /// grows: those who lost together do not meet again, and GitHub's reads catch up with its writes.
+    pub async fn after_lost_race(&self, races: u32) {
+        let longest = match self {
+            Forge::Git(_) => Duration::from_millis(50) * 2_u32.pow(races.min(5)),
+            Forge::GitHub(forge) => forge.after_races(races),
+        };
+        tokio::time::sleep(longest.mul_f64(part())).await;
+    }
+
+    /// Finds out, as far as the forge tells, whether the branch would take a commit; writes nothing.
     pub async fn may_write(&self, repo: &RepoName, branch: &BranchName) -> Result<(), ForgeError> {
         match self {
             Forge::Git(forge) => forge.may_write(repo, branch).await,
+            Forge::GitHub(forge) => forge.may_write(repo, branch).await,
         }
     }
 
@@ -252,6 +295,7 @@ impl Forge {
     ) -> Result<bool, ForgeError> {
         match self {
             Forge::Git(forge) => forge.has_folder(repo, commit, folder).await,
+            Forge::GitHub(forge) => Ok(forge.tree_of(repo, commit, folder).await?.is_some()),
         }
     }
 
@@ -264,6 +308,7 @@ impl Forge {
     ) -> Result<Vec<String>, ForgeError> {
         match self {
             Forge::Git(forge) => forge.folders_in(repo, commit, folder).await,
+            Forge::GitHub(forge) => forge.folders_in(repo, commit, folder).await,
         }
     }
 
@@ -275,6 +320,7 @@ impl Forge {
     ) -> Result<BTreeSet<CommitSha>, ForgeError> {
         match self {
             Forge::Git(forge) => forge.revision(repo, revision).await,
+            Forge::GitHub(forge) => forge.revision(repo, revision).await,
         }
     }
 
@@ -288,6 +334,7 @@ impl Forge {
     ) -> Result<Option<Vec<String>>, ForgeError> {
         match self {
             Forge::Git(forge) => forge.files_in(repo, commit, folder).await,
+            Forge::GitHub(forge) => forge.files_in(repo, commit, folder).await,
         }
     }
 }

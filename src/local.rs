@@ -43,17 +43,20 @@ pub enum LocalError {
     Show(#[source] io::Error),
 }
 
-/// Runs presync with these arguments, for at most `bound`, and shows its log as it comes, through `follow`. A stop is passed on once and
+/// Runs presync with these arguments and variables, and without the hidden one, for at most `bound`, and shows its log as it comes, through `follow`. A stop is passed on once and
 /// followed to its end; a second one, not at once after the first, ends the wait.
 pub async fn run(
     arguments: &[String],
-    environment: &BTreeMap<&'static str, String>,
+    (environment, hidden): (&BTreeMap<&'static str, String>, Option<&str>),
     bound: Duration,
     stop: &mut Stop,
     shown: &Shown,
     mut follow: impl FnMut(&[u8]) -> Vec<u8>,
 ) -> Result<Ended, LocalError> {
     let mut command = child::ourselves_as(presync::NAME);
+    if let Some(hidden) = hidden {
+        command.env_remove(hidden);
+    }
     command
         .args(arguments)
         .envs(environment)

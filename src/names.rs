@@ -24,6 +24,7 @@ pub use git::{BranchName, CommitPrefix, CommitSha, StateKey};
 pub use nearest::nearest;
 pub use producer::{JobName, OwnedRepo, ProducerId};
 pub use repo_url::RepoUrl;
+pub(crate) use repo_url::TOKEN_PREFIXES;
 pub use repository::{OwnerName, RepoName};
 
 /// The longest piece of a refused value that an error shows, in characters.

@@ -16,7 +16,7 @@ use crate::local::{self, LocalError};
 use crate::names::{RepoUrl, Target};
 use crate::presync::provenance::without_credentials;
 use crate::report::{self, Outcome, Shown};
-use crate::settings::{KubernetesSettings, RunnerSettings, Settings};
+use crate::settings::{ForgeSettings, GitHubAccess, KubernetesSettings, RunnerSettings, Settings};
 use crate::stop::{Stop, StopSignal};
 use crate::transport::ended::Ended;
 use crate::transport::follow::{Complete, Follower, LastLine};
@@ -69,6 +69,19 @@ impl RunnerError {
     }
 }
 
+/// The variable that holds GitHub's token, unless it is one that presync itself reads, and keeps from Terraform.
+fn own_variable(settings: &Settings) -> Option<String> {
+    match &settings.forge {
+        ForgeSettings::GitHub {
+            access: GitHubAccess::TokenEnv(variable),
+            ..
+        } if !matches!(variable.as_str(), "GITHUB_TOKEN" | "GIT_PASSWORD") => {
+            Some(variable.clone())
+        }
+        ForgeSettings::GitHub { .. } | ForgeSettings::Git { .. } => None,
+    }
+}
+
 fn of_launch(error: &LaunchError) -> Outcome {
     match error {
         LaunchError::Running { .. } | LaunchError::Foreign { .. } => Outcome::Refused,
@@ -85,7 +98,10 @@ fn of_launch(error: &LaunchError) -> Outcome {
 /// What runs presync.
 pub enum Runner {
     /// This job, as its child.
-    Local,
+    Local {
+        /// A variable that holds a secret of the job's own, and that presync's Terraform has no use for.
+        hidden: Option<String>,
+    },
     /// The cluster, as a Job.
     Kubernetes(Box<InCluster>),
 }
@@ -164,7 +180,9 @@ impl Runner {
                 key_file: file.clone(),
                 file: settings.file.clone(),
             }),
-            RunnerSettings::Local { .. } => Ok(Runner::Local),
+            RunnerSettings::Local { .. } => Ok(Runner::Local {
+                hidden: own_variable(settings),
+            }),
             RunnerSettings::Kubernetes(kubernetes) => {
                 let context = kubernetes.context.as_deref();
                 let cluster = open_cluster(context, "runner.kubernetes", settings).await?;
@@ -179,7 +197,7 @@ impl Runner {
     /// Where it runs, in words.
     pub fn place(&self) -> String {
         match self {
-            Runner::Local => "this machine".to_owned(),
+            Runner::Local { .. } => "this machine".to_owned(),
             Runner::Kubernetes(there) => there.settings.context.as_ref().map_or_else(
                 || "this pod's cluster".to_owned(),
                 |context| format!("the cluster of the context {context}"),
@@ -190,7 +208,9 @@ impl Runner {
     /// Says where the Job of this name runs.
     pub fn say(&self, name: &str) {
         match self {
-            Runner::Local => report::heading("runner", "local: presync as a child of this job"),
+            Runner::Local { .. } => {
+                report::heading("runner", "local: presync as a child of this job");
+            }
             Runner::Kubernetes(there) => {
                 let namespace = &there.settings.namespace;
                 let place = self.place();
@@ -210,7 +230,7 @@ impl Runner {
     ) -> BTreeMap<&'static str, String> {
         let program = settings.terraform.program.as_ref();
         // A path leads to nothing in an image.
-        let is_local = matches!(self, Runner::Local);
+        let is_local = matches!(self, Runner::Local { .. });
         let program = program.filter(|program| is_local || program.components().count() == 1);
         let estate = Estate {
             state_url,
@@ -284,16 +304,27 @@ impl Runner {
         stop: &mut Stop,
         follow: impl FnMut(&[u8]) -> Vec<u8>,
     ) -> Result<Ended, RunnerError> {
-        let Runner::Kubernetes(there) = self else {
-            let mut environment = asked.environment.clone();
-            let build = asked.build.map(without_credentials);
-            environment.extend(build.map(|build| (BUILD_URL, build)));
-            let bound = match asked.bound {
-                Bound::Plan => DEADLINE,
-                Bound::None => LONGEST,
-            };
-            let arguments = &asked.arguments;
-            return Ok(local::run(arguments, &environment, bound, stop, shown, follow).await?);
+        let there = match self {
+            Runner::Kubernetes(there) => there,
+            Runner::Local { hidden } => {
+                let bound = match asked.bound {
+                    Bound::Plan => DEADLINE,
+                    Bound::None => LONGEST,
+                };
+                let hidden = hidden.as_deref();
+                let mut environment = asked.environment.clone();
+                let build = asked.build.map(without_credentials);
+                environment.extend(build.map(|build| (BUILD_URL, build)));
+                let ran = local::run(
+                    &asked.arguments,
+                    (&environment, hidden),
+                    bound,
+                    stop,
+                    shown,
+                    follow,
+                );
+                return Ok(ran.await?);
+            }
         };
         let settings = match asked.verb {
             Verb::Plan => there.settings.clone(),

@@ -63,7 +63,31 @@ pub enum ForgeSettings {
         url: RepoUrl,
         /// Where the REST API is; `https://api.github.com` when not set. It has no slash at its end.
         api: String,
+        /// How GitHub lets us in; by the token in `GITHUB_TOKEN` when not set.
+        access: GitHubAccess,
     },
+}
+
+/// How GitHub lets us in. No secret stands in the settings themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GitHubAccess {
+    /// By the token in this variable.
+    TokenEnv(String),
+    /// By the token in this file.
+    TokenFile(PathBuf),
+    /// As a GitHub App.
+    App(GitHubApp),
+}
+
+/// A GitHub App that is installed in the account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitHubApp {
+    /// Its client id or its number.
+    pub id: String,
+    /// The number of its installation.
+    pub installation: u64,
+    /// Its private key, in PEM.
+    pub private_key_file: PathBuf,
 }
 
 /// Where the registry is.
@@ -277,6 +301,7 @@ impl Document<'_> {
                 known_as: git.known_as,
             }),
             (None, Some(github)) => Ok(ForgeSettings::GitHub {
+                access: self.access(&github)?,
                 owner: github.owner,
                 url: github.url,
                 api: github.api,
@@ -288,6 +313,23 @@ impl Document<'_> {
             (Some(_), Some(_)) => Err(self.wrong(
                 &["forge"],
                 "forge has both git and github; keep one of them",
+            )),
+        }
+    }
+
+    fn access(&self, raw: &file::GitHubForge) -> Result<GitHubAccess, SettingsError> {
+        match (&raw.token_env, &raw.token_file, &raw.app) {
+            (None, None, None) => Ok(GitHubAccess::TokenEnv("GITHUB_TOKEN".to_owned())),
+            (Some(variable), None, None) => Ok(GitHubAccess::TokenEnv(variable.clone())),
+            (None, Some(path), None) => Ok(GitHubAccess::TokenFile(self.folder.join(path))),
+            (None, None, Some(app)) => Ok(GitHubAccess::App(GitHubApp {
+                id: app.id.clone(),
+                installation: app.installation,
+                private_key_file: self.folder.join(&app.private_key_file),
+            })),
+            _ => Err(self.wrong(
+                &["forge", "github"],
+                "forge.github takes one of the keys token_env, token_file and app",
             )),
         }
     }

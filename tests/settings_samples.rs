@@ -262,7 +262,7 @@ fn the_sample_whose_every_key_differs_plans_an_estate_laid_out_so() {
 }
 
 #[test]
-fn the_sample_for_github_and_kubernetes_is_read_and_its_plan_says_what_this_version_lacks() {
+fn the_sample_for_github_and_kubernetes_is_read_and_its_plan_asks_for_the_token() {
     let file = sample("github-kubernetes.yaml");
     assert!(Settings::load(&file, SettingsOrigin::Flag).is_ok());
     let folder = tempfile::tempdir().unwrap();
@@ -275,12 +275,8 @@ fn the_sample_for_github_and_kubernetes_is_read_and_its_plan_says_what_this_vers
 
     assert_eq!(run.code, 2, "{}", run.stderr);
     assert_eq!(run.stdout, "");
-    assert!(
-        run.stderr.contains("forge.github in ")
-            && run.stderr.contains("is not supported by this version"),
-        "{}",
-        run.stderr
-    );
+    let expected = "the variable GITHUB_TOKEN that forge.github names holds no token: set it";
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
 }
 
 /// The first `terraform` on the PATH.

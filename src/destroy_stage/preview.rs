@@ -153,7 +153,7 @@ async fn namespaces_of(preview: &Preview, runner: &Runner) -> Vec<(String, Names
                 namespaces::look(&there.cluster, &namespace).await
             }
             (Runner::Kubernetes(_), Err(error)) => Namespaced::Unknown(report::one_line(&error)),
-            (Runner::Local, _) => {
+            (Runner::Local { .. }, _) => {
                 Namespaced::Unknown("no cluster is asked by the local runner".to_owned())
             }
         };

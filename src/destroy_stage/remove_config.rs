@@ -29,13 +29,14 @@ pub(super) async fn remove_config(
     fits.map_err(DestroyError::from)?;
     let branch = BranchName::main();
     let removal = async {
-        for _ in 0..RACES {
+        for races in 0..RACES {
             let checked = check(wanted, settings, progress).await?;
             let folder = folder_of(record, settings);
             let removed = attempt(record, wanted, &folder, &checked, &branch).await?;
             if removed != Removal::Moved {
                 return Ok((removed, checked));
             }
+            checked.forge.after_lost_race(races).await;
         }
         Err(DestroyError::Contended)
     };

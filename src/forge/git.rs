@@ -12,7 +12,7 @@ use crate::git::{Credentials, GitError, Remote};
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
 use crate::scratch::Scratch;
 
-use super::{FolderToGo, ForgeError, Removal};
+use super::{FileToReplace, FolderToGo, ForgeError, Removal, Replacement};
 
 /// How many names an error lists.
 const NAMES: usize = 20;
@@ -210,6 +210,40 @@ impl GitForge {
         })
     }
 
+    pub(super) async fn replace_file(
+        &self,
+        wanted: FileToReplace<'_>,
+        content: &[u8],
+        message: &str,
+        author: &Author,
+    ) -> Result<Replacement, ForgeError> {
+        let FileToReplace {
+            repo,
+            branch,
+            base,
+            file,
+        } = wanted;
+        let mut clones = self.clones.lock().await;
+        let clone = clones.of(self, repo)?;
+        let write = async {
+            let base = clone.commit(base, Extent::TopTree).await?;
+            let blob = clone.keep_blob(content)?;
+            let with = clone
+                .tree_with(Some(&base), file, Change::Put(blob))
+                .await?;
+            let commit = clone.make_commit(with, Some(&base), message, author)?;
+            let reference = format!("refs/heads/{branch}");
+            match clone.push(&reference, Some(&base.sha), &commit).await? {
+                Pushed::Done => Ok(Replacement::Done(commit.sha)),
+                Pushed::Moved(_) => Ok(Replacement::Moved),
+            }
+        };
+        write.await.map_err(|source| ForgeError::Write {
+            repo: repo.clone(),
+            source,
+        })
+    }
+
     pub(super) async fn may_write(
         &self,
         repo: &RepoName,
@@ -335,101 +369,4 @@ async fn folder_at(
 }
 
 #[cfg(test)]
-mod tests {
-    use git2::{Commit, Repository, Signature, Time};
-
-    use super::*;
-
-    fn signature() -> Signature<'static> {
-        Signature::new("A", "a@example.com", &Time::new(1, 0)).unwrap()
-    }
-
-    /// A commit with `chart/.argocd-source.yaml` in it, a link, and a file at its top.
-    fn commit<'r>(repository: &'r Repository, branch: &str, content: &str) -> Commit<'r> {
-        let blob = repository.blob(content.as_bytes()).unwrap();
-        let mut chart = repository.treebuilder(None).unwrap();
-        chart
-            .insert(".argocd-source.yaml", blob, 0o100_644)
-            .unwrap();
-        let templates = repository.treebuilder(None).unwrap().write().unwrap();
-        chart.insert("templates", templates, 0o040_000).unwrap();
-        let mut top = repository.treebuilder(None).unwrap();
-        top.insert("chart", chart.write().unwrap(), 0o040_000)
-            .unwrap();
-        top.insert("link", blob, 0o120_000).unwrap();
-        top.insert("file", blob, 0o100_644).unwrap();
-        let tree = repository.find_tree(top.write().unwrap()).unwrap();
-        let by = signature();
-        let reference = format!("refs/heads/{branch}");
-        let id = repository
-            .commit(Some(&reference), &by, &by, "", &tree, &[])
-            .unwrap();
-        repository.find_commit(id).unwrap()
-    }
-
-    fn forge(folder: &std::path::Path) -> (GitForge, Repository) {
-        let repository = Repository::init_bare(folder.join("It.git")).unwrap();
-        repository.set_head("refs/heads/main").unwrap();
-        let root = folder.to_str().unwrap().parse().unwrap();
-        (GitForge::new(root, None, None), repository)
-    }
-
-    #[tokio::test]
-    async fn a_revision_is_told_as_a_branch_a_tag_a_commit_or_the_head() {
-        let folder = tempfile::tempdir().unwrap();
-        let (forge, repository) = forge(folder.path());
-        let main = commit(&repository, "main", "a");
-        let next = commit(&repository, "next", "b");
-        commit(&repository, "twice", "c");
-        let by = signature();
-        let object = next.as_object();
-        repository
-            .tag("v1", object, &by, "annotated", false)
-            .unwrap();
-        repository.tag_lightweight("v2", object, false).unwrap();
-        repository.tag_lightweight("twice", object, false).unwrap();
-        let repo = "It".parse().unwrap();
-        let sha = next.id().to_string();
-        let [main, next] = [main, next].map(|commit| commit.id().to_string());
-        for (revision, expected) in [
-            ("", vec![&main]),
-            ("HEAD", vec![&main]),
-            ("main", vec![&main]),
-            ("next", vec![&next]),
-            ("refs/heads/next", vec![&next]),
-            ("v1", vec![&next]),
-            ("v2", vec![&next]),
-            (&sha, vec![&next]),
-            ("*", vec![]),
-            ("1.x", vec![]),
-            (&sha[..7], vec![]),
-        ] {
-            let found = forge.revision(&repo, revision).await.unwrap();
-            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-            assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{revision}");
-        }
-        assert_eq!(forge.revision(&repo, "twice").await.unwrap().len(), 2);
-    }
-
-    #[tokio::test]
-    async fn the_files_of_a_folder_are_told_from_none_and_from_what_is_no_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let (forge, repository) = forge(folder.path());
-        let id = commit(&repository, "main", "a").id().to_string();
-        let (repo, id) = ("It".parse().unwrap(), id.parse().unwrap());
-        for (path, expected) in [
-            ("chart", Some(vec![".argocd-source.yaml"])),
-            ("", Some(vec!["file", "link"])),
-            ("chart/templates", Some(vec![])),
-            ("other", Some(vec![])),
-            ("Chart", Some(vec![])),
-            ("link", None),
-            ("link/chart", None),
-            ("file", None),
-        ] {
-            let found = forge.files_in(&repo, &id, path).await.unwrap();
-            let expected = expected.map(|names| names.iter().map(ToString::to_string).collect());
-            assert_eq!(found, expected, "{path}");
-        }
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{NameError, RepoName, name};
+use super::{NameError, OwnerName, RepoName, name};
 
 /// The address of a git repository, or of the folder or account below which repositories lie.
 ///
@@ -25,7 +25,7 @@ const SECRET_RULE: &str = "take it out of the URL and hand the password over in 
 /// How GitHub's and GitLab's tokens begin
 /// (<https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-authentication-to-github#githubs-token-formats>,
 /// <https://docs.gitlab.com/security/tokens/#token-prefixes>).
-const TOKEN_PREFIXES: [&str; 7] = [
+pub(crate) const TOKEN_PREFIXES: [&str; 7] = [
     "ghp_",
     "gho_",
     "ghu_",
@@ -104,6 +104,11 @@ impl RepoUrl {
     /// The address of a repository below this one: `<this>/<repo>.git`.
     pub fn join(&self, repo: &RepoName) -> RepoUrl {
         RepoUrl(format!("{}/{repo}.git", self.0.trim_end_matches('/')))
+    }
+
+    /// The address of an account's repositories below this one: `<this>/<owner>`.
+    pub fn account(&self, owner: &OwnerName) -> RepoUrl {
+        RepoUrl(format!("{}/{owner}", self.0.trim_end_matches('/')))
     }
 
     /// The name of the repository: the last segment, without `.git`.

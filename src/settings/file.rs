@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::layout::Layout;
 use crate::names::{
-    BranchName, NameError, Namespace, OwnerName, RepoName, RepoUrl, StateKey, from_text,
+    BranchName, NameError, Namespace, OwnerName, RepoName, RepoUrl, StateKey, TOKEN_PREFIXES,
+    from_text,
 };
 use crate::protect::Protection;
 
@@ -53,6 +54,19 @@ pub(super) struct GitHubForge {
     pub(super) url: RepoUrl,
     #[serde(default = "github_api", deserialize_with = "api_url")]
     pub(super) api: String,
+    #[serde(default, deserialize_with = "variable")]
+    pub(super) token_env: Option<String>,
+    pub(super) token_file: Option<PathBuf>,
+    pub(super) app: Option<GitHubApp>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GitHubApp {
+    #[serde(deserialize_with = "app_id")]
+    pub(super) id: String,
+    pub(super) installation: u64,
+    pub(super) private_key_file: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -264,6 +278,46 @@ fn api_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
             )),
         }
     })
+}
+
+/// A variable's name, and not the token itself, which is not repeated then.
+fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    from_text(deserializer, |text| {
+        if TOKEN_PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
+            return Err(
+                "token_env holds a token: put the token in a variable, and name that here"
+                    .to_owned(),
+            );
+        }
+        let sound = !text.starts_with(|c: char| c.is_ascii_digit())
+            && !text.is_empty()
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if sound {
+            Ok(Some(text.to_owned()))
+        } else {
+            Err(
+                "token_env must be the name of an environment variable, such as GITHUB_TOKEN"
+                    .to_owned(),
+            )
+        }
+    })
+}
+
+/// A number, or a client id such as `Iv23liABCdef`.
+fn app_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let id = Value::deserialize(deserializer)?;
+    let id = match &id {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        _ => String::new(),
+    };
+    if !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '.') {
+        Ok(id)
+    } else {
+        Err(D::Error::custom(
+            "id must be the App's client id or number, as its settings show it",
+        ))
+    }
 }
 
 fn file_in_repository<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {

@@ -49,6 +49,7 @@ fn the_sample_for_github_and_kubernetes_has_the_defaults() {
             owner: "example".parse().unwrap(),
             url: "https://github.com".parse().unwrap(),
             api: "https://api.github.com".to_owned(),
+            access: GitHubAccess::TokenEnv("GITHUB_TOKEN".to_owned()),
         }
     );
     assert_eq!(settings.registry.repo.as_str(), "ArgoCDDeploy");
@@ -194,6 +195,41 @@ fn the_sample_of_another_layout_differs_in_every_key() {
 }
 
 #[test]
+fn a_token_of_github_is_named_by_a_variable_a_file_or_an_app() {
+    for (key, expected) in [
+        (
+            "token_env: DEPLOY_TOKEN",
+            GitHubAccess::TokenEnv("DEPLOY_TOKEN".to_owned()),
+        ),
+        (
+            "token_file: secret/token",
+            GitHubAccess::TokenFile(PathBuf::from("secret/token")),
+        ),
+        (
+            "app: {id: 12345, installation: 7, private_key_file: /app.pem}",
+            GitHubAccess::App(GitHubApp {
+                id: "12345".to_owned(),
+                installation: 7,
+                private_key_file: PathBuf::from("/app.pem"),
+            }),
+        ),
+    ] {
+        let forge = format!("{{github: {{owner: a, {key}}}}}");
+        let text = SOUND.replace("{git: {root: git}}", &forge);
+        let settings = read(&text, SettingsOrigin::Flag).unwrap();
+        let ForgeSettings::GitHub { access, .. } = settings.forge else {
+            panic!("{key}");
+        };
+        match (&access, &expected) {
+            (GitHubAccess::TokenFile(file), GitHubAccess::TokenFile(end)) => {
+                assert!(file.is_absolute() && file.ends_with(end), "{access:?}");
+            }
+            _ => assert_eq!(access, expected),
+        }
+    }
+}
+
+#[test]
 fn every_key_for_github_and_kubernetes_can_be_set() {
     let settings = read(
         "forge: {github: {owner: example-org, url: 'https://github.example.org', api: 'https://github.example.org/api/v3/'}}\n\
@@ -210,6 +246,7 @@ fn every_key_for_github_and_kubernetes_can_be_set() {
             owner: "example-org".parse().unwrap(),
             url: "https://github.example.org".parse().unwrap(),
             api: "https://github.example.org/api/v3".to_owned(),
+            access: GitHubAccess::TokenEnv("GITHUB_TOKEN".to_owned()),
         }
     );
     assert_eq!(
@@ -307,6 +344,27 @@ fn faults_name_file_line_and_column() {
         (
             SOUND.replace("{git: {root: git}}", "{}"),
             "1:8: forge is empty; it takes one of the keys git and github",
+        ),
+        (
+            SOUND.replace(
+                "{git: {root: git}}",
+                "{github: {owner: a, token_env: ghp_0123}}",
+            ),
+            "1:39: forge.github.token_env: token_env holds a token: put the token in a variable, and name that here",
+        ),
+        (
+            SOUND.replace(
+                "{git: {root: git}}",
+                "{github: {owner: a, token_env: 'A-B'}}",
+            ),
+            "1:39: forge.github.token_env: token_env must be the name of an environment variable",
+        ),
+        (
+            SOUND.replace(
+                "{git: {root: git}}",
+                "{github: {owner: a, token_env: A, token_file: b}}",
+            ),
+            "1:17: forge.github takes one of the keys token_env, token_file and app",
         ),
         (
             SOUND.replace("{repo: TerraformState}", "{repo: A, url: /b}"),

@@ -7,6 +7,7 @@
 //! * [`plan`] the story of planning one stage
 //! * [`destroy_stage`] the story of destroying what a retired stage left
 //! * [`registry_check`] the story of checking the registry
+//! * [`write_probe`] the story of trying the forge's writes on a scratch branch
 //! * [`runner`] presync by what the settings name, followed to its end
 //! * [`local`] presync as a child process of the job
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
@@ -55,4 +56,5 @@ pub mod state_backend;
 pub mod stop;
 pub mod terraform;
 pub mod transport;
+pub mod write_probe;
 pub mod yaml;

@@ -23,6 +23,8 @@ mod repositories;
 mod destroying;
 #[path = "github/faults.rs"]
 mod faults;
+#[path = "github/probing.rs"]
+mod probing;
 #[path = "github/reading.rs"]
 mod reading;
 #[path = "github/rights.rs"]

@@ -29,7 +29,7 @@ const LEVELS: &[&[&str]] = &[
     &["presync"],
     &["local"],
     &["runner"],
-    &["plan", "destroy_stage", "registry_check"],
+    &["plan", "destroy_stage", "registry_check", "write_probe"],
     &["arguments"],
 ];
 

@@ -7,6 +7,7 @@ mod commits;
 mod error;
 mod limits;
 mod object;
+mod probe;
 mod rights;
 mod token;
 mod write;

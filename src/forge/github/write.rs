@@ -40,7 +40,7 @@ struct Level {
 
 /// What became of moving a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moving {
+pub(super) enum Moving {
     Done,
     /// Somebody else has written to it.
     Lost,
@@ -48,10 +48,10 @@ enum Moving {
 
 /// A branch, and the commit to be built upon.
 #[derive(Clone, Copy)]
-struct Base<'a> {
-    repo: &'a RepoName,
-    branch: &'a BranchName,
-    head: &'a CommitSha,
+pub(super) struct Base<'a> {
+    pub(super) repo: &'a RepoName,
+    pub(super) branch: &'a BranchName,
+    pub(super) head: &'a CommitSha,
 }
 
 impl GitHubForge {
@@ -226,7 +226,7 @@ impl GitHubForge {
     }
 
     /// Makes an object, which nothing leads to yet: that it is made twice, or in vain, harms nothing.
-    async fn make<T: DeserializeOwned>(
+    pub(super) async fn make<T: DeserializeOwned>(
         &self,
         repo: &RepoName,
         path: &str,
@@ -240,7 +240,7 @@ impl GitHubForge {
         sent.await?.content(&request)
     }
 
-    async fn commit(
+    pub(super) async fn commit(
         &self,
         base: Base<'_>,
         tree: &str,
@@ -266,7 +266,11 @@ impl GitHubForge {
 
     /// Moves the branch to `commit`, if it is still where it was. An answer that is lost is made up for by looking: the commit was made for
     /// this one change, so where the branch holds it, it has landed.
-    async fn advance(&self, base: Base<'_>, commit: &CommitSha) -> Result<Moving, GitHubError> {
+    pub(super) async fn advance(
+        &self,
+        base: Base<'_>,
+        commit: &CommitSha,
+    ) -> Result<Moving, GitHubError> {
         let path = self.path(
             base.repo,
             &format!("/git/refs/heads/{}", encoded(base.branch.as_str())),

@@ -16,6 +16,8 @@ mod estate;
     reason = "other tests count its requests and ask it for credentials"
 )]
 mod git_http;
+#[path = "support/proxy.rs"]
+mod proxy;
 #[path = "support/repositories.rs"]
 mod repositories;
 

@@ -8,6 +8,7 @@ use git2::Repository;
 use crate::double::{Fault, GitHub, Seen, TOKEN, What};
 use crate::estate::Estate;
 use crate::git_http::{GitHttp, Options};
+use crate::proxy::Proxy;
 
 /// The example estate, at home on GitHub.
 struct Site {
@@ -43,10 +44,15 @@ impl Site {
     }
 
     fn step(&self, step: &str) -> Output {
+        self.step_with(step, &[])
+    }
+
+    fn step_with(&self, step: &str, variables: &[(&str, &str)]) -> Output {
         let mut command = self
             .estate
             .program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"));
         command
+            .envs(variables.iter().copied())
             .args([step, "--sandbox=sandbox", "--repo", "FieldnotesDeploy"])
             .args(["--stage", "demo", "--namespace", "fieldnotes-demo"])
             .args(["--record", "record.json", "-v"])
@@ -155,4 +161,30 @@ fn a_limit_that_lasts_too_long_ends_with_the_code_for_later() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(10), "{said}");
     assert!(said.contains("try again later"), "{said}");
+}
+
+#[test]
+fn the_api_is_reached_through_a_proxy_and_known_by_a_certificate_of_ones_own() {
+    let site = Site::new();
+    let host = "github.example.test";
+    let proxy = Proxy::before(site.github.address(), host);
+    let file = site.estate.path().join("sandbox/stagewright.yaml");
+    let settings = fs::read_to_string(&file).unwrap();
+    let api = format!("https://{host}/api/v3");
+    fs::write(&file, settings.replace(&site.github.api(), &api)).unwrap();
+    let certificate = site.estate.path().join("ca.pem");
+    fs::write(&certificate, &proxy.certificate).unwrap();
+    let trust = ("SSL_CERT_FILE", certificate.to_str().unwrap());
+    let through = ("HTTPS_PROXY", proxy.url.as_str());
+
+    let output = site.step_with("check", &[through, trust]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(!site.github.seen().is_empty());
+
+    // Without the certificate nothing is sent.
+    let output = site.step_with("check", &[through]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(10), "{said}");
+    assert!(site.github.seen().is_empty());
 }

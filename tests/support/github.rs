@@ -148,6 +148,11 @@ impl GitHub {
         format!("http://{}{BASE}", self.address)
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Changes what is true of the account.
     pub fn change(&self, change: impl FnOnce(&mut Account)) {
         change(&mut locked(&self.shared.account));

@@ -7,7 +7,7 @@ mod estate;
 mod retiring;
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
 use estate::Estate;
@@ -449,8 +449,8 @@ fn without_a_terminal_nothing_is_confirmed() {
     assert!(has(&estate, "TerraformState", KEY));
 }
 
-/// Runs all steps at a terminal, at which `typed` is typed; the exit code, and what was said.
-fn at_a_terminal(estate: &Estate, typed: &str) -> (Option<i32>, String) {
+/// Runs all steps at a terminal, at which `ahead` is typed at once and `typed` when it asks; the exit code, and what was said.
+fn at_a_terminal(estate: &Estate, ahead: &str, typed: &str) -> (Option<i32>, String) {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&controller).unwrap();
     unlockpt(&controller).unwrap();
@@ -460,7 +460,7 @@ fn at_a_terminal(estate: &Estate, typed: &str) -> (Option<i32>, String) {
         .write(true)
         .open(name.to_str().unwrap())
         .unwrap();
-    let job = estate
+    let mut job = estate
         .program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"))
         .args([
             "--sandbox=sandbox",
@@ -475,30 +475,34 @@ fn at_a_terminal(estate: &Estate, typed: &str) -> (Option<i32>, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    File::from(controller.try_clone().unwrap())
-        .write_all(typed.as_bytes())
-        .unwrap();
-    let output = job.wait_with_output().unwrap();
-    (
-        output.status.code(),
-        String::from_utf8(output.stderr).unwrap(),
-    )
+    let mut keyboard = File::from(controller.try_clone().unwrap());
+    keyboard.write_all(ahead.as_bytes()).unwrap();
+    let mut said = String::new();
+    for line in BufReader::new(job.stderr.take().unwrap()).lines() {
+        said += &(line.unwrap() + "\n");
+        if said.ends_with("Anything else ends it.\n") {
+            keyboard.write_all(typed.as_bytes()).unwrap();
+        }
+    }
+    (job.wait().unwrap().code(), said)
 }
 
 #[test]
 fn at_a_terminal_the_target_is_typed_and_nothing_else_confirms() {
     let estate = Estate::unpack();
-    // The last is the end of the input.
-    for typed in [
-        "y\n",
-        "yes\n",
-        "\n",
-        "FieldnotesDeploy/prd\n",
-        "fieldnotesdeploy/demo\n",
-        "\u{4}",
+    // What is typed before it asks, and then; the last two end the input.
+    for (ahead, typed) in [
+        ("", "y\n"),
+        ("", "yes\n"),
+        ("", "\n"),
+        ("", "FieldnotesDeploy/prd\n"),
+        ("", "fieldnotesdeploy/demo\n"),
+        ("FieldnotesDeploy/demo\n", "\n"),
+        ("", "\u{4}"),
+        ("", "FieldnotesDeploy/demo\u{4}\u{4}"),
     ] {
-        let (code, said) = at_a_terminal(&estate, typed);
-        assert_eq!(code, Some(6), "{typed:?}: {said}");
+        let (code, said) = at_a_terminal(&estate, ahead, typed);
+        assert_eq!(code, Some(6), "{ahead:?} {typed:?}: {said}");
         assert!(
             said.contains("type FieldnotesDeploy/demo and press Enter"),
             "{said}"
@@ -509,7 +513,7 @@ fn at_a_terminal_the_target_is_typed_and_nothing_else_confirms() {
         );
         assert!(has(&estate, "TerraformState", KEY), "{typed:?}");
     }
-    let (code, said) = at_a_terminal(&estate, "FieldnotesDeploy/demo\n");
+    let (code, said) = at_a_terminal(&estate, "", "FieldnotesDeploy/demo\n");
     assert_eq!(code, Some(0), "{said}");
     assert!(!has(&estate, "TerraformState", KEY));
     assert!(!has(&estate, "FieldnotesDeploy", "config/demo"));

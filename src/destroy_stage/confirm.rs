@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
+use rustix::termios::{QueueSelector, tcflush};
+
 use crate::report;
 use crate::stop::{Stop, StopSignal};
 
@@ -24,6 +26,10 @@ pub(super) async fn ask(target: &str, stop: &mut Stop) -> Answer {
         );
         return Answer::No;
     }
+    // What was typed before all was shown answers nothing.
+    if tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
+        return Answer::No;
+    }
     report::note(format_args!(
         "To destroy what is shown above, type {target} and press Enter. Anything else ends it."
     ));
@@ -36,7 +42,8 @@ pub(super) async fn ask(target: &str, stop: &mut Stop) -> Answer {
     });
     tokio::select! {
         line = told => match line {
-            Ok(Ok(line)) if line.trim_end_matches(['\r', '\n']) == target => Answer::Yes,
+            // Without its end the input ended before Enter was pressed.
+            Ok(Ok(line)) if line.strip_suffix('\n').map(|l| l.trim_end_matches('\r')) == Some(target) => Answer::Yes,
             _ => Answer::No,
         },
         signal = stop.next() => Answer::Stopped(signal),

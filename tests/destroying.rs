@@ -437,6 +437,29 @@ fn a_record_of_another_stage_or_one_that_was_changed_confirms_nothing() {
 }
 
 #[test]
+fn a_config_folder_that_was_made_since_the_preview_is_neither_overlooked_nor_removed() {
+    let estate = Estate::unpack();
+    let file = "config/demo/values.yaml";
+    done(&estate, &["preview"]);
+    done(&estate, &["destroy"]);
+    done(&estate, &["remove-config"]);
+    done(&estate, &["preview"]);
+    done(&estate, &["destroy"]);
+    let make = |text: &str| {
+        estate.commit("FieldnotesDeploy", |files| {
+            std::fs::create_dir_all(files.join("config/demo")).unwrap();
+            std::fs::write(files.join(file), text).unwrap();
+        });
+    };
+    make("a: 1\n");
+    let removal = step(&estate, &["remove-config"]);
+    assert_eq!(removal.code, Some(5), "{}", removal.said);
+    let said = "config/demo in the deploy repository is another";
+    assert!(removal.said.contains(said), "{}", removal.said);
+    assert!(has(&estate, "FieldnotesDeploy", file));
+}
+
+#[test]
 fn without_a_terminal_nothing_is_confirmed() {
     let estate = Estate::unpack();
     let ran = step(&estate, &[]);

@@ -1,6 +1,6 @@
 //! The step `destroy`: what a record confirms is destroyed at the previewed commit, if nothing has moved since.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::job::{Confirmed, Launch, Verb};
 use crate::estate::state_url;
@@ -16,6 +16,7 @@ use crate::transport::request::{APPROVED_BY, CONFIRMED, NAMESPACE, REQUESTED_BY,
 use super::check::{Checked, check};
 use super::preview::read;
 use super::record::Record;
+use super::remove_config::folder_of;
 use super::result::{Progress, Reviewed};
 use super::{DestroyError, Wanted};
 
@@ -47,7 +48,7 @@ pub(super) async fn destroy(
         record.fits(&wanted.target, jiff::Timestamp::now())?;
         let runner = Runner::open(settings).await?;
         let checked = check(wanted, settings, progress).await?;
-        not_moved(record, &checked, &branch).await?;
+        not_moved(record, &checked, &branch, settings).await?;
         // Before anything is destroyed: what ends it must be possible.
         checked
             .forge
@@ -118,14 +119,18 @@ async fn not_moved(
     record: &Record,
     checked: &Checked,
     branch: &BranchName,
+    settings: &Settings,
 ) -> Result<(), DestroyError> {
     let bound = &record.preview.bound;
     let head = checked.forge.head(&bound.repo, branch).await?;
     let mut moved = Vec::new();
-    for (folder, tree) in &bound.trees {
-        let now = checked.forge.tree_of(&bound.repo, &head, folder).await?;
-        if now.as_ref() != Some(tree) {
-            moved.push(folder.clone());
+    // The config folder is one of them also where there was none.
+    let mut folders: BTreeSet<String> = bound.trees.keys().cloned().collect();
+    folders.insert(folder_of(record, settings));
+    for folder in folders {
+        let now = checked.forge.tree_of(&bound.repo, &head, &folder).await?;
+        if now.as_ref() != bound.trees.get(&folder) {
+            moved.push(folder);
         }
     }
     if moved.is_empty() {

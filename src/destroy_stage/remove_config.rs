@@ -74,7 +74,10 @@ async fn attempt(
 ) -> Result<Removal, DestroyError> {
     let preview = &record.preview;
     let Some(tree) = preview.bound.trees.get(folder) else {
-        return Ok(Removal::Nothing);
+        let repo = &preview.bound.repo;
+        let head = checked.forge.head(repo, branch).await?;
+        let now = checked.forge.tree_of(repo, &head, folder).await?;
+        return Ok(now.map_or(Removal::Nothing, |_| Removal::Changed));
     };
     let author = author()?;
     let message = message(record, wanted, folder);
@@ -91,7 +94,7 @@ async fn attempt(
 }
 
 /// The stage's config folder, by the settings.
-fn folder_of(record: &Record, settings: &Settings) -> String {
+pub(super) fn folder_of(record: &Record, settings: &Settings) -> String {
     let bound = &record.preview.bound;
     let path = bound.path.as_ref();
     settings.layout.config_dir(&bound.repo, path, &bound.stage)

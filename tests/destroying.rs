@@ -460,6 +460,23 @@ fn a_config_folder_that_was_made_since_the_preview_is_neither_overlooked_nor_rem
 }
 
 #[test]
+fn what_cannot_be_ended_is_not_begun() {
+    let estate = Estate::unpack();
+    done(&estate, &["preview"]);
+    let output = estate
+        .program(env!("CARGO_BIN_EXE_stagewright-destroy-stage"))
+        .args(["destroy", "--sandbox=sandbox", "--repo", "FieldnotesDeploy"])
+        .args(["--stage", "demo", "--record", "record.json"])
+        .env("STAGEWRIGHT_COMMIT_AUTHOR", "nobody")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("STAGEWRIGHT_COMMIT_AUTHOR"), "{said}");
+    assert!(has(&estate, "TerraformState", KEY), "{said}");
+}
+
+#[test]
 fn without_a_terminal_nothing_is_confirmed() {
     let estate = Estate::unpack();
     let ran = step(&estate, &[]);

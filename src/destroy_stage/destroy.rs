@@ -16,7 +16,7 @@ use crate::transport::request::{APPROVED_BY, CONFIRMED, NAMESPACE, REQUESTED_BY,
 use super::check::{Checked, check};
 use super::preview::read;
 use super::record::Record;
-use super::remove_config::folder_of;
+use super::remove_config::{author, folder_of};
 use super::result::{Progress, Reviewed};
 use super::{DestroyError, Wanted};
 
@@ -46,10 +46,14 @@ pub(super) async fn destroy(
     let branch = BranchName::main();
     let gathered = async {
         record.fits(&wanted.target, jiff::Timestamp::now())?;
+        // Before anything is destroyed: what ends it must be possible.
+        author()?;
+        if let Some(file) = &wanted.record {
+            record.write(file)?;
+        }
         let runner = Runner::open(settings).await?;
         let checked = check(wanted, settings, progress).await?;
         not_moved(record, &checked, &branch, settings).await?;
-        // Before anything is destroyed: what ends it must be possible.
         checked
             .forge
             .may_write(&wanted.target.repo, &branch)

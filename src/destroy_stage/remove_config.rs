@@ -123,7 +123,7 @@ fn message(record: &Record, wanted: &Wanted, folder: &str) -> String {
 }
 
 /// Who the commit is by: as the variable says, else this program at this host.
-fn author() -> Result<Author, DestroyError> {
+pub(super) fn author() -> Result<Author, DestroyError> {
     let named = provenance::named_author(AUTHOR).map_err(DestroyError::Author)?;
     Ok(named.unwrap_or_else(|| Author {
         name: "stagewright".to_owned(),

@@ -43,7 +43,12 @@ impl DestroyReport {
                 "Destroyed: all of {target}, {} object(s) destroyed and {} forgotten by this run, its state is removed, in {took}. Next: {}",
                 done.destroyed,
                 done.forgotten,
-                self.wanted.command(self.or_all(Step::RemoveConfig))
+                self.wanted
+                    .command(self.or_all(match (self.step, self.outcome) {
+                        // The record does not say so: this step, once more, writes it.
+                        (Step::Destroy, outcome) if outcome != Outcome::Done => Step::Destroy,
+                        _ => Step::RemoveConfig,
+                    }))
             ),
             (None, Step::RemoveConfig) => format!(
                 "Removed: nothing of {target}, in {took}. Next: mend what is named above, and run it again."

@@ -347,6 +347,20 @@ fn what_is_declined_stopped_or_left_until_its_time_is_over_changes_nothing_and_e
 }
 
 #[test]
+fn an_answer_that_names_nobody_destroys_nothing() {
+    let Some(jenkins) = Jenkins::new() else {
+        return;
+    };
+    let before = jenkins.refs();
+    let answer = json!({ "user": "grace", "groups": ["operators"], "empty": true });
+    let build = jenkins.build(DESTROY, &Start::of_the_retired_stage().answered(answer));
+    assert_eq!(build.result(), "FAILURE", "{}", build.console);
+    assert!(build.console.contains("ERROR: The answer names nobody"));
+    assert_eq!(build.ran(), ["check", "preview"]);
+    assert_eq!(jenkins.refs(), before);
+}
+
+#[test]
 fn a_stage_that_is_still_deployed_fails_the_build_with_the_guards_sentence() {
     let Some(jenkins) = Jenkins::new() else {
         return;

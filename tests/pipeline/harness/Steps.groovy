@@ -136,7 +136,7 @@ abstract class Steps extends Script {
     within(scope, body)
   }
 
-  /** Asks as the scenario answers. */
+  /** Asks as the scenario answers; `empty` is an answer that was sent to the address `proceedEmpty`, which hands no parameter on. */
   Object input(Map how) {
     only('input', how, 'message', 'ok', 'submitter', 'submitterParameter')
     build.asked = how + [timeouts: build.timeouts.collect()]
@@ -149,7 +149,7 @@ abstract class Steps extends Script {
         throw new HarnessError("${answer.user} may not answer, only ${may}")
       }
       build.say("Approved by ${answer.user}")
-      return how.submitterParameter ? answer.user : null
+      return how.submitterParameter && !answer.empty ? answer.user : null
     }
     switch (answer) {
       case 'decline': throw new FlowInterruptedException('ABORTED', 'Rejected by somebody')

@@ -31,7 +31,9 @@ pub(super) async fn destroy(
     stop: &mut Stop,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
-    if record.fits_done(&wanted.target).is_ok()
+    if record
+        .fits_done(&wanted.target, jiff::Timestamp::now())
+        .is_ok()
         && let Some(done) = &record.done
     {
         report::note(format_args!(

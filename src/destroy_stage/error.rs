@@ -156,7 +156,8 @@ impl DestroyError {
             DestroyError::NoApplications { .. }
             | DestroyError::FileOutsideSandbox { .. }
             | DestroyError::Refused(Refusal::NotUnproven { .. }) => Outcome::Usage,
-            DestroyError::Moved { .. } | DestroyError::Record(RecordError::Expired { .. }) => {
+            DestroyError::Moved { .. }
+            | DestroyError::Record(RecordError::Expired { .. } | RecordError::Stale { .. }) => {
                 Outcome::Moved
             }
             DestroyError::Contended => Outcome::Later,

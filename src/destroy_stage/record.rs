@@ -103,6 +103,14 @@ pub enum RecordError {
         /// Until when.
         expires: String,
     },
+    /// What it tells of is too long ago.
+    #[error(
+        "the record tells of a destroy that ended at {at}, more than an hour ago, and the stage may have come back since: preview again, which shows what is left"
+    )]
+    Stale {
+        /// When it ended.
+        at: String,
+    },
     /// Nothing was destroyed by it yet.
     #[error(
         "the record says of no destroy that it completed, so the config folder stays: run destroy with it first"
@@ -223,11 +231,19 @@ impl Record {
     }
 
     /// Refuses to remove this target's config folder by it, unless it is its own and tells of a destroy that came to its end.
-    pub fn fits_done(&self, target: &Target) -> Result<(), RecordError> {
+    pub fn fits_done(&self, target: &Target, now: jiff::Timestamp) -> Result<(), RecordError> {
         self.is_of(target)?;
         let done = self.done.as_ref();
-        if done.is_none_or(|done| done.record.digest != self.digest) {
+        let Some(done) = done.filter(|done| done.record.digest == self.digest) else {
             return Err(RecordError::NotDone);
+        };
+        // The stage may have come back since.
+        let ended: Option<jiff::Timestamp> = done.at.parse().ok();
+        let life = jiff::SignedDuration::from_secs(LIFE);
+        if ended.is_none_or(|ended| now.duration_since(ended) > life) {
+            return Err(RecordError::Stale {
+                at: done.at.clone(),
+            });
         }
         Ok(())
     }
@@ -323,7 +339,7 @@ mod tests {
         let target = "ShopDeploy/prd".parse().unwrap();
         let mut record = record("2026-01-01T10:00:00Z");
         assert!(matches!(
-            record.fits_done(&target),
+            record.fits_done(&target, at("2026-01-01T11:00:00Z")),
             Err(RecordError::NotDone)
         ));
         let done = DestroyRecord {
@@ -337,10 +353,16 @@ mod tests {
             values: Values::default(),
         };
         record.is_done(done, at("2026-01-01T10:30:00Z"));
-        record.fits_done(&target).unwrap();
+        record
+            .fits_done(&target, at("2026-01-01T11:29:59Z"))
+            .unwrap();
+        assert!(matches!(
+            record.fits_done(&target, at("2026-01-01T11:30:01Z")),
+            Err(RecordError::Stale { .. })
+        ));
         record.expires = "2036-01-01T00:00:00Z".to_owned();
         assert!(matches!(
-            record.fits_done(&target),
+            record.fits_done(&target, at("2026-01-01T11:00:00Z")),
             Err(RecordError::Digest)
         ));
     }

@@ -25,7 +25,7 @@ pub(super) async fn remove_config(
     stop: &mut Stop,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
-    let fits = record.fits_done(&wanted.target);
+    let fits = record.fits_done(&wanted.target, jiff::Timestamp::now());
     fits.map_err(DestroyError::from)?;
     let branch = BranchName::main();
     let removal = async {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::guard::{Cleared, Found, LookedAt, Refusal, Unproven};
 use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName};
+use crate::presync::provenance::without_credentials;
 use crate::preview::objections::{Allowance, Left, Objection};
 use crate::preview::question::question;
 use crate::preview::reading::Reading;
@@ -189,7 +190,7 @@ struct ResultFile<'a> {
     stage: &'a StageName,
     namespace: Option<&'a Namespace>,
     build: Option<u64>,
-    build_url: Option<&'a str>,
+    build_url: Option<String>,
     check: Option<CheckInResult<'a>>,
     preview: Option<&'a Previewed>,
     record: Option<&'a Path>,
@@ -298,7 +299,7 @@ impl DestroyReport {
             stage: &target.stage,
             namespace: namespace.as_ref(),
             build: *build,
-            build_url: build_url.as_deref(),
+            build_url: build_url.as_deref().map(without_credentials),
             check: self.progress.check.as_ref().map(|check| CheckInResult {
                 cleared: check.cleared,
                 instances: &self.progress.instances,

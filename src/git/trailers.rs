@@ -22,9 +22,11 @@ pub(super) fn of_message(message: &[u8]) -> Vec<(String, String)> {
 pub fn to_lines<'a>(trailers: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut lines = String::new();
     for (key, value) in trailers {
-        let value: Vec<&str> = value.unwrap_or_default().split_whitespace().collect();
+        let words = value.unwrap_or_default().split_whitespace();
+        let value = words.collect::<Vec<_>>().join(" ");
+        let value = value.replace(char::is_control, "");
         if !value.is_empty() {
-            lines.push_str(&format!("{key}: {}\n", value.join(" ")));
+            lines.push_str(&format!("{key}: {value}\n"));
         }
     }
     lines

@@ -56,6 +56,13 @@ impl DestroyReport {
             (None, _) if self.outcome == Outcome::NotConfirmed => format!(
                 "Destroyed: nothing of {target}, in {took}. Next: nothing, or the same command again and {target} typed when it asks."
             ),
+            (None, _) if !launched && self.was_stopped() => {
+                format!("Destroyed: nothing of {target}, stopped after {took}. Next: run it again.")
+            }
+            (None, _) if self.outcome == Outcome::Locked => format!(
+                "Destroyed: nothing of {target}, whose state is locked, in {took}. Next: when the lock is released, {}",
+                self.wanted.command(self.or_all(Step::Destroy))
+            ),
             (None, _) if !launched => format!(
                 "Destroyed: nothing of {target}, in {took}. Next: mend what is named above, and run it again."
             ),
@@ -66,6 +73,10 @@ impl DestroyReport {
                 self.wanted.command(self.or_all(Step::Destroy))
             ),
         }
+    }
+
+    fn was_stopped(&self) -> bool {
+        matches!(self.outcome, Outcome::Interrupted | Outcome::Terminated)
     }
 
     /// This step, where a record is handed on to it; all of them once more, where none is.

@@ -17,7 +17,7 @@
 //! * [`page`] a report for people, as HTML and as Markdown
 //! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states, roots and their reduction;
 //!   [`sandbox`] the embedded estate
-//! * [`child`] programs that die with us; [`scratch`] private working folders
+//! * [`web`] the client for services of HTTP; [`child`] programs that die with us; [`scratch`] private working folders
 //! * [`guard`] whether a stage is deployed by nothing any more
 //! * [`settings`] stagewright.yaml; [`registry`] which app has which stages, and what is wrong with that; [`applications`] what is deployed, as Argo CD
 //!   has it; [`producers`] who publishes architecture; [`layout`] paths and names as templates;
@@ -56,5 +56,6 @@ pub mod state_backend;
 pub mod stop;
 pub mod terraform;
 pub mod transport;
+pub mod web;
 pub mod write_probe;
 pub mod yaml;

@@ -21,7 +21,7 @@ const LEVELS: &[&[&str]] = &[
         "settings",
     ],
     &["guard"],
-    &["child", "scratch"],
+    &["child", "scratch", "web"],
     &["git", "terraform", "sandbox"],
     &["page"],
     &["transport", "state_backend", "forge", "cluster", "preview"],

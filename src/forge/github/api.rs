@@ -1,7 +1,6 @@
 //! One request to GitHub's REST API, until it has an answer of use.
 
-use std::sync::OnceLock;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderValue, Method, Request, StatusCode};
@@ -11,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::report;
+use crate::{report, web};
 
 use super::answer::Answer;
 use super::error::{GitHubError, Said, Unanswered};
@@ -20,9 +19,6 @@ use super::token::{Access, AppKey, Installed, Secret};
 
 /// The version of the API that all of this is written for (<https://docs.github.com/en/rest/about-the-rest-api/api-versions>).
 const VERSION: &str = "2022-11-28";
-/// How long a connection may take, and how long a server may be silent within an answer.
-const CONNECT: Duration = Duration::from_secs(30);
-const SILENCE: Duration = Duration::from_secs(60);
 /// How many forwardings of a read are followed: a repository may have been renamed more than once.
 const FORWARDS: usize = 3;
 
@@ -78,32 +74,13 @@ impl Asked<'_> {
     }
 }
 
-/// The client trusts the machine's certificates, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name, and goes through the proxies of
-/// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
-fn client() -> Result<reqwest::Client, reqwest::Error> {
-    // One provider for the process; where there is one already, it stays.
-    static PROVIDER: OnceLock<()> = OnceLock::new();
-    PROVIDER.get_or_init(|| {
-        let installed = rustls::crypto::ring::default_provider().install_default();
-        tracing::debug!(first = installed.is_ok(), "the provider of cryptography");
-    });
-    reqwest::Client::builder()
-        // Forwardings are looked at here: none may carry the token to another host, or turn a write into a read.
-        .redirect(reqwest::redirect::Policy::none())
-        // Nor may a request be sent twice without our knowing.
-        .retry(reqwest::retry::never())
-        .connect_timeout(CONNECT)
-        .read_timeout(SILENCE)
-        .build()
-}
-
 impl Api {
     pub(super) fn new(base: &str, access: Access, patience: Patience) -> Result<Api, GitHubError> {
         let failed = |source| GitHubError::Client {
             api: base.to_owned(),
             source,
         };
-        let client = client().map_err(|error| failed(error.into()))?;
+        let client = web::client().map_err(|error| failed(error.into()))?;
         let builder = Octocrab::builder()
             .base_uri(base)
             .map_err(|error| failed(error.into()))?;

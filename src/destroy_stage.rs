@@ -128,13 +128,7 @@ async fn carry_out(
 impl Wanted {
     /// Who asks: whoever was named, else the build, else the user at this host.
     fn requester(&self) -> String {
-        let plain = |who: &String| who.chars().filter(|c| !c.is_control()).collect();
-        let named = self.requested_by.as_ref().map(plain);
-        named.or_else(|| self.through()).unwrap_or_else(|| {
-            let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
-            let host = provenance::host();
-            user.map_or(host.clone(), |user| format!("{user}@{host}"))
-        })
+        provenance::requester(self.requested_by.as_deref(), self.through())
     }
 
     /// The build that asks, where one does.

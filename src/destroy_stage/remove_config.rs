@@ -122,14 +122,7 @@ fn message(record: &Record, wanted: &Wanted, folder: &str) -> String {
     )
 }
 
-/// Who the commit is by: as the variable says, else this program at this host.
+/// Who the commit is by.
 pub(super) fn author() -> Result<Author, DestroyError> {
-    let named = provenance::named_author(AUTHOR).map_err(DestroyError::Author)?;
-    Ok(named.unwrap_or_else(|| Author {
-        name: "stagewright".to_owned(),
-        email: format!("stagewright@{}", provenance::host()),
-    }))
+    provenance::commit_author().map_err(DestroyError::Author)
 }
-
-/// Names the author of the commit in the deploy repository, as `Name <address>`.
-pub(super) const AUTHOR: &str = "STAGEWRIGHT_COMMIT_AUTHOR";

@@ -36,6 +36,28 @@ pub fn named_author(name: &'static str) -> Result<Option<Author>, EnvironmentErr
     }
 }
 
+/// Names the author of a job's own commits, as `Name <address>`.
+pub const COMMIT_AUTHOR: &str = "STAGEWRIGHT_COMMIT_AUTHOR";
+
+/// Who a job's own commit is by: as the variable says, else this program at this host.
+pub fn commit_author() -> Result<Author, EnvironmentError> {
+    let named = named_author(COMMIT_AUTHOR)?;
+    Ok(named.unwrap_or_else(|| Author {
+        name: "stagewright".to_owned(),
+        email: format!("stagewright@{}", host()),
+    }))
+}
+
+/// Who asks for what a job does: whoever was named, else the build, else the user at this host.
+pub fn requester(named: Option<&str>, build: Option<String>) -> String {
+    let plain = |who: &str| who.chars().filter(|c| !c.is_control()).collect();
+    named.map(plain).or(build).unwrap_or_else(|| {
+        let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
+        let host = host();
+        user.map_or(host.clone(), |user| format!("{user}@{host}"))
+    })
+}
+
 fn parse_author(text: &str) -> Option<Author> {
     let (name, rest) = text.trim().split_once('<')?;
     let (name, email) = (name.trim(), rest.strip_suffix('>')?.trim());

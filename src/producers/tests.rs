@@ -254,3 +254,57 @@ fn a_list_that_is_not_written_line_by_line_is_left_to_a_person() {
         );
     }
 }
+
+#[test]
+fn a_comment_between_the_dash_and_the_entry_stays_and_so_does_the_end_of_the_document() {
+    let noted = "producers:\n  - # the first\n    id: a\n    jenkinsJob: J\n";
+    let new = Producer {
+        repo: None,
+        ..producer("b", "x/B", "K", None)
+    };
+    let lines = "  - id: b\n    jenkinsJob: K\n";
+    assert_eq!(text_of(add(noted, FILE, &new)), format!("{noted}{lines}"));
+    let ended = "---\nproducers:\n  - id: a\n    jenkinsJob: J\n...\n";
+    assert_eq!(
+        text_of(add(ended, FILE, &new)),
+        ended.replace("...\n", &format!("{lines}...\n"))
+    );
+}
+
+#[test]
+fn merged_keys_count_and_their_bytes_stay() {
+    let text = "producers:\n- &base\n  id: a\n  repo: x/Mono\n  jenkinsJob: J\n  path: a\n- <<: *base\n  id: b\n  path: b\n";
+    let new = producer("c", "x/Mono", "J", Some("c"));
+    assert_eq!(
+        text_of(add(text, FILE, &new)),
+        format!("{text}- id: c\n  repo: x/Mono\n  jenkinsJob: J\n  path: c\n")
+    );
+}
+
+#[test]
+fn an_id_that_yaml_would_take_for_a_truth_value_is_quoted_and_plain_in_the_file_a_fault() {
+    let on = producer("on", "example/On", "AaC/On", None);
+    let text = text_of(add(SOUND, FILE, &on));
+    assert!(text.contains("  - id: 'on'\n"), "{text}");
+    let told = faults("producers:\n- id: on\n  jenkinsJob: J\n");
+    assert!(
+        told.contains("p.yaml:2:7: on: \"id\": Helm reads on without quotes"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_list_of_nothing_a_second_document_and_a_list_of_texts_are_never_edited() {
+    let new = producer("b", "x/B", "K", None);
+    for text in [
+        "producers: []\n",
+        "producers:\n",
+        "producers: {}\n",
+        "producers:\n  - shop\n",
+        "producers:\n- id: a\n  jenkinsJob: J\n---\nproducers:\n- id: c\n  jenkinsJob: L\n",
+        "",
+    ] {
+        let refused = add(text, FILE, &new).unwrap_err();
+        assert!(matches!(refused, EditError::Faults(_)), "{text}: {refused}");
+    }
+}

@@ -12,7 +12,7 @@
 //! * [`local`] presync as a child process of the job
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
 //! * [`estate`] what every story reads first: forge, registry, cluster
-//! * [`forge`] repositories, branches, files; [`cluster`] the Kubernetes API; [`state_backend`] Terraform's state in a git
+//! * [`forge`] repositories, branches, files; [`jenkins`] builds and what they archived; [`cluster`] the Kubernetes API; [`state_backend`] Terraform's state in a git
 //!   repository; [`transport`] what passes between a job and presync; [`preview`] what a destroy would take
 //! * [`page`] a report for people, as HTML and as Markdown
 //! * [`git`] the git program and what it fetched; [`terraform`] running it, its plans, states, roots and their reduction;
@@ -36,6 +36,7 @@ pub mod findings;
 pub mod forge;
 pub mod git;
 pub mod guard;
+pub mod jenkins;
 pub mod layout;
 pub mod local;
 pub mod names;

@@ -2,6 +2,8 @@
 
 mod applications;
 mod file;
+mod jenkins;
+mod producers;
 mod runner;
 
 use std::io::Read;
@@ -13,6 +15,8 @@ use crate::protect::Protection;
 use crate::yaml::{self, Node, Place, YamlError};
 
 pub use applications::{ApplicationsSettings, InstanceSettings};
+pub use jenkins::{JenkinsAccess, JenkinsSettings, TokenPlace};
+pub use producers::ProducersSettings;
 pub use runner::{DestroyingSettings, KubernetesSettings, RunnerSettings};
 
 /// Bytes of the largest settings file that is read: a wrong name may lead to a device that never ends.
@@ -35,6 +39,10 @@ pub struct Settings {
     pub runner: RunnerSettings,
     /// Where the live Applications are; a plan needs none.
     pub applications: Option<ApplicationsSettings>,
+    /// Where producers of architecture are registered; only their registration needs it.
+    pub producers: Option<ProducersSettings>,
+    /// Where Jenkins is; only a registration needs it.
+    pub jenkins: Option<JenkinsSettings>,
     /// Which Terraform is run.
     pub terraform: TerraformSettings,
     /// What a plan may do.
@@ -282,6 +290,11 @@ impl Document<'_> {
             applications: raw
                 .applications
                 .map(|applications| self.applications(applications))
+                .transpose()?,
+            producers: raw.producers.map(ProducersSettings::from),
+            jenkins: raw
+                .jenkins
+                .map(|jenkins| self.jenkins(jenkins))
                 .transpose()?,
             terraform: TerraformSettings {
                 program: program.map(|program| self.program(program)),

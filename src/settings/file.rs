@@ -22,6 +22,8 @@ pub(super) struct Settings {
     pub(super) state: State,
     pub(super) runner: Runner,
     pub(super) applications: Option<Applications>,
+    pub(super) producers: Option<Producers>,
+    pub(super) jenkins: Option<Jenkins>,
     #[serde(default)]
     pub(super) terraform: Terraform,
     #[serde(default)]
@@ -151,6 +153,31 @@ pub(super) struct Instance {
     pub(super) minimum: Option<Minimum>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Producers {
+    pub(super) repo: RepoName,
+    #[serde(default = "BranchName::main")]
+    pub(super) branch: BranchName,
+    #[serde(default = "producers_file", deserialize_with = "file_in_repository")]
+    pub(super) file: String,
+    #[serde(default = "id_key", deserialize_with = "key")]
+    pub(super) id_key: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Jenkins {
+    #[serde(default, deserialize_with = "jenkins_url")]
+    pub(super) url: Option<String>,
+    #[serde(default, deserialize_with = "user")]
+    pub(super) user: Option<String>,
+    #[serde(default, deserialize_with = "variable")]
+    pub(super) token_env: Option<String>,
+    pub(super) token_file: Option<PathBuf>,
+    pub(super) folder: Option<PathBuf>,
+}
+
 /// How many Applications there must be: an empty list is no list.
 pub(super) struct Minimum(pub(super) usize);
 
@@ -257,6 +284,52 @@ impl<'de> Visitor<'de> for RunnerVisitor {
 
 fn github_api() -> String {
     "https://api.github.com".to_owned()
+}
+
+fn producers_file() -> String {
+    "pipeline-producers.yaml".to_owned()
+}
+
+fn id_key() -> String {
+    "producer".to_owned()
+}
+
+fn key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    from_text(deserializer, |text| {
+        if text.is_empty() || text.chars().any(char::is_control) {
+            Err("id_key must be the name of a key".to_owned())
+        } else {
+            Ok(text.to_owned())
+        }
+    })
+}
+
+/// The address without a slash at its end. A user in it would be shown wherever it is.
+fn jenkins_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    from_text(deserializer, |text| {
+        let wrong = "the address of Jenkins must be an https:// or http:// URL without user, query and fragment";
+        let url = reqwest::Url::parse(text).map_err(|error| format!("{wrong}: {error}"))?;
+        let plain = url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && matches!(url.scheme(), "http" | "https");
+        match plain {
+            true => Ok(Some(url.as_str().trim_end_matches('/').to_owned())),
+            false => Err(wrong.to_owned()),
+        }
+    })
+}
+
+/// A user's id; a colon would end it in the header that it is sent in (<https://www.rfc-editor.org/rfc/rfc7617#section-2>).
+fn user<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    from_text(deserializer, |text| {
+        if text.is_empty() || text.contains(':') || text.chars().any(char::is_control) {
+            Err("user must be the id of a user, without \":\"".to_owned())
+        } else {
+            Ok(Some(text.to_owned()))
+        }
+    })
 }
 
 fn registry_file() -> String {

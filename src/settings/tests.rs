@@ -527,3 +527,59 @@ fn applications_are_a_file_or_instances_that_can_be_whole() {
         assert!(error.contains(expected), "{text}: {error}");
     }
 }
+
+#[test]
+fn jenkins_is_a_server_with_a_user_and_the_place_of_a_token_or_a_folder() {
+    let settings = read(
+        &format!("{SOUND}producers: {{repo: Model}}\njenkins: {{url: 'https://ci.example.com/jenkins/', user: robot, token_env: JENKINS_TOKEN}}\n"),
+        SettingsOrigin::Flag,
+    )
+    .unwrap();
+    let producers = settings.producers.unwrap();
+    assert_eq!(
+        (
+            producers.branch.as_str(),
+            producers.file.as_str(),
+            producers.id_key.as_str()
+        ),
+        ("main", "pipeline-producers.yaml", "producer")
+    );
+    assert_eq!(
+        settings.jenkins,
+        Some(JenkinsSettings::Http {
+            url: "https://ci.example.com/jenkins".to_owned(),
+            access: Some(JenkinsAccess {
+                user: "robot".to_owned(),
+                token: TokenPlace::Variable("JENKINS_TOKEN".to_owned()),
+            }),
+        })
+    );
+    for (jenkins, expected) in [
+        ("{}", "jenkins is empty"),
+        ("{url: 'https://a', folder: b}", "both url and folder"),
+        ("{url: 'https://a', user: b}", "comes with his API token"),
+        ("{url: 'https://a', token_env: B}", "that of a user"),
+        (
+            "{url: 'https://a', user: b, token_env: C, token_file: d}",
+            "both token_env and token_file",
+        ),
+        ("{folder: a, user: b, token_env: C}", "lets everybody in"),
+        (
+            "{url: 'https://me:secret@a'}",
+            "without user, query and fragment",
+        ),
+        ("{url: 'ftp://a'}", "must be an https:// or http:// URL"),
+        (
+            "{url: 'https://a', user: 'a:b', token_env: C}",
+            "without \":\"",
+        ),
+        (
+            "{url: 'https://a', user: b, token_env: ghp_x}",
+            "token_env holds a token",
+        ),
+    ] {
+        let text = error(&format!("{SOUND}jenkins: {jenkins}\n"));
+        assert!(text.contains(expected), "{jenkins}: {text}");
+        assert!(!text.contains("secret"), "{text}");
+    }
+}

@@ -27,11 +27,14 @@ use repositories::Repositories;
 const MARKER: &str = ".stagewright-sandbox";
 
 /// The version of the layout on disk, raised when an older sandbox could no longer be used by this program.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The folder whose files are secret, even though the sandbox's own key guards nothing: programs that read a key may
 /// refuse one that others can read.
 const CREDENTIALS: &str = "credentials";
+
+/// The folder that answers as Jenkins; no repository.
+const JENKINS: &str = "jenkins";
 
 #[derive(RustEmbed)]
 #[folder = "fixtures/estate"]
@@ -265,6 +268,14 @@ impl Sandbox {
         let mut repositories = Repositories::default();
         for (name, content) in embedded() {
             match name.splitn(3, '/').collect::<Vec<_>>()[..] {
+                [JENKINS, ..] => {
+                    let file = folder.join(&*name);
+                    if let Some(parent) = file.parent() {
+                        fs::create_dir_all(parent)
+                            .map_err(|source| self.io("unpacked", parent, source))?;
+                    }
+                    self.write(&file, 0o644, &content)?;
+                }
                 [CREDENTIALS, _] => self.write(&folder.join(&*name), 0o600, &content)?,
                 [repo, branch, path] => repositories.add(repo, branch, path, content),
                 _ => self.write(&folder.join(&*name), 0o644, &content)?,

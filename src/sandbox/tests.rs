@@ -75,6 +75,7 @@ fn a_missing_folder_is_unpacked_into() {
             "applications.yaml",
             "credentials",
             "git",
+            "jenkins",
             "stagewright.yaml"
         ]
     );
@@ -286,7 +287,7 @@ fn a_sandbox_of_another_format_is_refused_until_it_is_reset() {
     assert_eq!(
         refusal(&dir, Reset::Keep),
         format!(
-            "the sandbox {} has format 7 and this program works with format 2: run it with --sandbox-reset to unpack \
+            "the sandbox {} has format 7 and this program works with format 3: run it with --sandbox-reset to unpack \
              it again, which drops what was done in it",
             dir.display()
         )
@@ -294,7 +295,7 @@ fn a_sandbox_of_another_format_is_refused_until_it_is_reset() {
     open(&dir, Reset::Fresh);
     assert_eq!(
         fs::read_to_string(dir.join(".stagewright-sandbox")).unwrap(),
-        "2\n"
+        "3\n"
     );
 }
 
@@ -408,7 +409,7 @@ fn commits_are_the_same_on_every_machine() {
     // Changes with every change to these fixtures, which are the ones that change least.
     assert_eq!(
         heads(&sandbox)["Architecture.git"],
-        "refs/heads/main ef7820eb215481b6f476ddc6952d3e1ae389d799\n"
+        "refs/heads/main d8179b896d6f9adc3e5e316af1c4edafd3e6a77d\n"
     );
     assert_eq!(
         git(
@@ -484,6 +485,7 @@ fn the_files_beside_the_repositories_are_embedded_as_they_are() {
         "stagewright.yaml",
         "applications.yaml",
         "credentials/sandbox.agekey",
+        "jenkins/jobs/AaC/jobs/Weather Stations/api.json",
     ] {
         assert_eq!(
             fs::read(dir.join(file)).unwrap(),

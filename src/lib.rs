@@ -8,6 +8,7 @@
 //! * [`destroy_stage`] the story of destroying what a retired stage left
 //! * [`registry_check`] the story of checking the registry
 //! * [`write_probe`] the story of trying the forge's writes on a scratch branch
+//! * [`register_producer`] the story of registering who publishes architecture
 //! * [`runner`] presync by what the settings name, followed to its end
 //! * [`local`] presync as a child process of the job
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
@@ -46,6 +47,7 @@ pub mod presync;
 pub mod preview;
 pub mod producers;
 pub mod protect;
+pub mod register_producer;
 pub mod registry;
 pub mod registry_check;
 pub mod report;

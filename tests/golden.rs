@@ -33,6 +33,10 @@ const JOBS: &[(&str, &str)] = &[
         "registry-check",
         env!("CARGO_BIN_EXE_stagewright-registry-check"),
     ),
+    (
+        "register-producer",
+        env!("CARGO_BIN_EXE_stagewright-register-producer"),
+    ),
 ];
 
 /// What all cases share.

@@ -36,7 +36,13 @@ const LEVELS: &[&[&str]] = &[
     &["presync"],
     &["local"],
     &["runner"],
-    &["plan", "destroy_stage", "registry_check", "write_probe"],
+    &[
+        "plan",
+        "destroy_stage",
+        "registry_check",
+        "register_producer",
+        "write_probe",
+    ],
     &["arguments"],
 ];
 

@@ -298,13 +298,12 @@ fn a_result_that_could_not_be_written_is_told_before_anything_is_run() {
     );
 }
 
-#[test]
-fn every_result_of_destroying_a_stage_fits_its_schema() {
-    let schema: Value =
-        serde_json::from_str(include_str!("../schemas/destroy-result.v1.schema.json")).unwrap();
+/// Holds the result of every golden case of a job to its schema.
+fn golden_results_fit(job: &str, schema: &str) {
+    let schema: Value = serde_json::from_str(schema).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let mut looked_at = 0;
-    for case in std::fs::read_dir("fixtures/destroy-stage").unwrap() {
+    for case in std::fs::read_dir(Path::new("fixtures").join(job)).unwrap() {
         let file = case.unwrap().path().join("result.json");
         let Ok(text) = std::fs::read_to_string(&file) else {
             continue;
@@ -312,6 +311,7 @@ fn every_result_of_destroying_a_stage_fits_its_schema() {
         // What differs from run to run stands in brackets in a golden case.
         let text = text.replace("[SECONDS]", "0.5");
         let text = text.replace("[DIGEST]", &"0".repeat(64));
+        let text = text.replace("[COMMIT]", &"0".repeat(40));
         let result: Value = serde_json::from_str(&text).unwrap();
         let faults: Vec<String> = validator
             .iter_errors(&result)
@@ -353,4 +353,16 @@ fn every_outcome_of_checking_a_registry_fits_its_schema() {
     let result = fits(&std::fs::read_to_string(unread).unwrap());
     assert_eq!(result["exit_code"], 1);
     assert!(result["error"].is_string());
+}
+
+#[test]
+fn every_result_of_destroying_a_stage_fits_its_schema() {
+    let schema = include_str!("../schemas/destroy-result.v1.schema.json");
+    golden_results_fit("destroy-stage", schema);
+}
+
+#[test]
+fn every_result_of_registering_a_producer_fits_its_schema() {
+    let schema = include_str!("../schemas/register-producer-result.v1.schema.json");
+    golden_results_fit("register-producer", schema);
 }

@@ -25,6 +25,10 @@ impl Normal<'_> {
         text = after(&text, "\"seconds\": ", "[SECONDS]", is_decimal);
         text = after(&text, "\"bytes\":", "[BYTES]", |c| c.is_ascii_digit());
         text = after(&text, "sha256:", "[DIGEST]", |c| c.is_ascii_hexdigit());
+        // A registration's commit, by its time.
+        for mark in [", by commit ", "\"commit\": \"", "| by commit | "] {
+            text = after(&text, mark, "[COMMIT]", |c| c.is_ascii_hexdigit());
+        }
         text = after(&text, "\"expires\": \"", "[TIME]", |c| c != '"');
         text = after(&text, "Made at ", "[TIME]", |c| c != ' ');
         text = after(&text, "can be confirmed until</dt><dd>", "[TIME]", |c| {

@@ -12,6 +12,7 @@ use stagewright::producers::Producer;
 use stagewright::register_producer::{self, Change, Mode, PROGRAM, RegisterReport, Wanted};
 use stagewright::report::{self, Failure, Outcome};
 use stagewright::stop::Stop;
+use stagewright::write_probe;
 
 const EXAMPLE: &str = "To try it without any set-up:
   stagewright-register-producer --sandbox --id pgadmin-deploy --repo example/PlatformDeploy \\
@@ -21,14 +22,14 @@ const EXAMPLE: &str = "To try it without any set-up:
 #[derive(Debug, Parser)]
 #[command(name = PROGRAM, version, after_help = EXAMPLE)]
 struct Cli {
-    /// The producer's id, <app>-deploy or <app>-<stage>-deploy for a deploy repository
-    #[arg(long)]
-    id: ProducerId,
+    /// The producer's id: APP-deploy or APP-STAGE-deploy for a deploy repository
+    #[arg(long, required_unless_present = "write_probe")]
+    id: Option<ProducerId>,
     /// The repository that the job builds, spelled as the forge spells it
-    #[arg(long, value_name = "OWNER/NAME", required_unless_present = "remove")]
+    #[arg(long, value_name = "OWNER/NAME", required_unless_present_any = ["remove", "write_probe"])]
     repo: Option<OwnedRepo>,
     /// The job that archives the artifact, with its folders
-    #[arg(long, value_name = "JOB", required_unless_present = "remove")]
+    #[arg(long, value_name = "JOB", required_unless_present_any = ["remove", "write_probe"])]
     jenkins_job: Option<JobName>,
     /// The app's folder in a monorepo; every producer of a job that has several needs it
     #[arg(long, alias = "path", value_name = "PATH")]
@@ -42,6 +43,10 @@ struct Cli {
     /// Take the entry out
     #[arg(long, conflicts_with_all = ["repo", "jenkins_job", "app_path"])]
     remove: bool,
+    /// Register nothing: try every write of the forge github on a scratch branch of this repository, which goes again
+    #[arg(long, value_name = "OWNER/REPO",
+          conflicts_with_all = ["id", "repo", "jenkins_job", "app_path", "dry_run", "repoint", "remove", "result", "report"])]
+    write_probe: Option<OwnedRepo>,
     /// The number of the build that asks
     #[arg(long, value_name = "N", env = "STAGEWRIGHT_BUILD")]
     build: Option<String>,
@@ -55,8 +60,23 @@ struct Cli {
     shared: SharedArguments,
 }
 
+/// What is to be done.
+enum Asked {
+    Change(Box<Wanted>),
+    Probe(OwnedRepo),
+}
+
 impl Cli {
-    fn wanted(&self) -> Result<Wanted, clap::Error> {
+    fn asked(&self) -> Result<Asked, clap::Error> {
+        match (&self.write_probe, &self.id) {
+            (Some(repo), _) => Ok(Asked::Probe(repo.clone())),
+            (None, Some(id)) => Ok(Asked::Change(Box::new(self.wanted(id)?))),
+            // clap asks for one of the two.
+            (None, None) => Err(Cli::command().error(ErrorKind::MissingRequiredArgument, "--id")),
+        }
+    }
+
+    fn wanted(&self, id: &ProducerId) -> Result<Wanted, clap::Error> {
         self.shared.distinct(&[], Cli::command())?;
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let build = given(&self.build).map(|text| {
@@ -66,10 +86,10 @@ impl Cli {
             })
         });
         let change = match &self.jenkins_job {
-            None => Change::Remove(self.id.clone()),
+            None => Change::Remove(id.clone()),
             Some(job) => {
                 let producer = Producer {
-                    id: self.id.clone(),
+                    id: id.clone(),
                     repo: self.repo.clone(),
                     job: job.clone(),
                     path: self.app_path.clone(),
@@ -100,18 +120,24 @@ fn main() -> ExitCode {
     if let Some(code) = child::become_program() {
         return code;
     }
-    match Cli::try_parse().and_then(|cli| Ok((cli.wanted()?, cli))) {
+    match Cli::try_parse().and_then(|cli| Ok((cli.asked()?, cli))) {
         Err(error) => report::arguments(&error),
-        Ok((wanted, cli)) => report::job(PROGRAM, run(&wanted, &cli.shared)),
+        Ok((asked, cli)) => report::job(PROGRAM, run(asked, cli.shared)),
     }
 }
 
-async fn run(wanted: &Wanted, shared: &SharedArguments) -> Result<Outcome, Failure> {
+async fn run(asked: Asked, shared: SharedArguments) -> Result<Outcome, Failure> {
     let mut stop = Stop::listen().map_err(Failure::no_signals)?;
     shared.prepare_files()?;
+    let wanted = match asked {
+        Asked::Probe(repo) => {
+            return write_probe::probe(&repo, &shared.settings()?, &mut stop).await;
+        }
+        Asked::Change(wanted) => wanted,
+    };
     let ended = match shared.settings() {
-        Ok(settings) => register_producer::run(wanted, &settings, &mut stop).await,
-        Err(failure) => RegisterReport::failed(wanted, failure),
+        Ok(settings) => register_producer::run(&wanted, &settings, &mut stop).await,
+        Err(failure) => RegisterReport::failed(&wanted, failure),
     };
     ended.say(PROGRAM);
     shared.write_result(&ended.result())?;

@@ -1,45 +1,13 @@
 //! Trying every write of the forge `github` in a repository of the user's, on a scratch branch: the tests know a double alone.
 
-use std::str::FromStr;
-
 use crate::forge::ForgeError;
 use crate::forge::github::{GitHubError, GitHubForge, Patience};
-use crate::git::write::Author;
-use crate::names::{NameError, OwnerName, RepoName};
+use crate::names::OwnedRepo;
+use crate::presync::environment::EnvironmentError;
+use crate::presync::provenance::commit_author;
 use crate::report::{self, Failure, Outcome};
 use crate::settings::{ForgeSettings, Settings};
 use crate::stop::Stop;
-
-/// A repository by both its names: `owner/name`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FullName {
-    owner: OwnerName,
-    repo: RepoName,
-}
-
-/// What is no `owner/name`.
-#[derive(Debug, thiserror::Error)]
-pub enum FullNameError {
-    /// It has no slash.
-    #[error("{0:?} must be OWNER/REPO, such as example/Scratch")]
-    NoSlash(String),
-    /// One of the names is none.
-    #[error(transparent)]
-    Name(#[from] NameError),
-}
-
-impl FromStr for FullName {
-    type Err = FullNameError;
-
-    fn from_str(text: &str) -> Result<FullName, FullNameError> {
-        let names = text.split_once('/');
-        let (owner, repo) = names.ok_or_else(|| FullNameError::NoSlash(text.to_owned()))?;
-        Ok(FullName {
-            owner: owner.parse()?,
-            repo: repo.parse()?,
-        })
-    }
-}
 
 /// Why the writes could not be tried, or did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -50,14 +18,16 @@ enum ProbeError {
     Open(#[source] GitHubError),
     #[error(transparent)]
     Forge(ForgeError),
+    #[error("it is not known who the commits would be by")]
+    Author(#[source] EnvironmentError),
 }
 
 impl From<ProbeError> for Failure {
     fn from(error: ProbeError) -> Failure {
         let outcome = match &error {
-            ProbeError::OtherForge { .. } | ProbeError::Open(GitHubError::Token(_)) => {
-                Outcome::Usage
-            }
+            ProbeError::OtherForge { .. }
+            | ProbeError::Open(GitHubError::Token(_))
+            | ProbeError::Author(_) => Outcome::Usage,
             ProbeError::Forge(error) if error.is_passing() => Outcome::Later,
             ProbeError::Open(_) | ProbeError::Forge(_) => Outcome::Failed,
         };
@@ -71,9 +41,8 @@ impl From<ProbeError> for Failure {
 /// # Errors
 /// When the settings have another forge, or GitHub does not do what the forge needs.
 pub async fn probe(
-    name: &FullName,
+    repo: &OwnedRepo,
     settings: &Settings,
-    author: &Author,
     stop: &mut Stop,
 ) -> Result<Outcome, Failure> {
     let ForgeSettings::GitHub {
@@ -83,33 +52,15 @@ pub async fn probe(
         let file = settings.file.clone();
         return Err(ProbeError::OtherForge { file }.into());
     };
-    let forge = GitHubForge::new(name.owner.clone(), url, api, access, Patience::default());
+    let author = commit_author().map_err(ProbeError::Author)?;
+    let forge = GitHubForge::new(repo.owner().clone(), url, api, access, Patience::default());
     let forge = forge.map_err(ProbeError::Open)?;
-    let tried = forge.write_probe(&name.repo, author, |done| report::note(done));
+    let tried = forge.write_probe(repo.name(), &author, |done| report::note(done));
     tokio::select! {
         tried = tried => {
             tried.map_err(ProbeError::Forge)?;
             Ok(Outcome::Done)
         }
         signal = stop.next() => Ok(Outcome::of_stop(signal)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_name_has_an_owner_and_a_name() {
-        assert!("example/Scratch".parse::<FullName>().is_ok());
-        for text in [
-            "Scratch",
-            "example/",
-            "/Scratch",
-            "a/b/c",
-            "https://github.com/a/b",
-        ] {
-            assert!(text.parse::<FullName>().is_err(), "{text}");
-        }
     }
 }

@@ -55,13 +55,22 @@ pub struct Report<'a> {
     /// The names of the checks that were run.
     pub checks: &'a [&'static str],
     /// How much was looked at: what it is, and how many there are.
-    pub counts: &'a [(&'static str, usize)],
+    pub counts: [(&'static str, usize); 2],
 }
 
 impl Report<'_> {
     /// For programs: see `schemas/registry-check.v1.schema.json`.
     pub fn to_json(&self) -> serde_json::Value {
         render::value(self)
+    }
+
+    /// `<n> error(s), <n> warning(s)`.
+    pub fn sums(&self) -> String {
+        format!(
+            "{} error(s), {} warning(s)",
+            self.of(Severity::Error),
+            self.of(Severity::Warning)
+        )
     }
 
     /// How many findings weigh this much.

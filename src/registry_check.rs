@@ -95,18 +95,14 @@ struct Looked {
 }
 
 impl Looked {
-    fn report<'a>(&'a self, counts: &'a [(&'static str, usize)]) -> Report<'a> {
+    fn report(&self) -> Report<'_> {
         Report {
             file: &self.name,
             source: &self.text,
             findings: &self.checked.findings,
             checks: &NAMES,
-            counts,
+            counts: [("apps", self.checked.apps), ("stages", self.checked.stages)],
         }
-    }
-
-    fn counts(&self) -> [(&'static str, usize); 2] {
-        [("apps", self.checked.apps), ("stages", self.checked.stages)]
     }
 }
 
@@ -127,7 +123,7 @@ pub async fn run(
             };
         }
     };
-    let shown = format.write(&looked.report(&looked.counts()));
+    let shown = format.write(&looked.report());
     let failure: Option<Failure> = report::text(&shown)
         .err()
         .map(|error| CheckError::Show(error).into());
@@ -173,14 +169,11 @@ impl CheckReport {
                 first.check
             ),
         };
-        let counts = looked.counts();
-        let report = looked.report(&counts);
         format!(
-            "Checked: {apps} app(s) with {stages} stage(s) in {} by {} checks of the file alone: {} error(s), {} warning(s). Next: {next}.",
+            "Checked: {apps} app(s) with {stages} stage(s) in {} by {} checks of the file alone: {}. Next: {next}.",
             looked.name,
             NAMES.len(),
-            report.of(Severity::Error),
-            report.of(Severity::Warning)
+            looked.report().sums()
         )
     }
 
@@ -188,16 +181,9 @@ impl CheckReport {
     fn error(&self) -> Option<String> {
         let failed = self.failure.as_ref().map(Failure::message);
         let found = || {
-            let looked = self.looked.as_ref()?;
-            let counts = looked.counts();
-            let report = looked.report(&counts);
-            (self.outcome == Outcome::Refused).then(|| {
-                format!(
-                    "{} error(s), {} warning(s)",
-                    report.of(Severity::Error),
-                    report.of(Severity::Warning)
-                )
-            })
+            let looked = self.looked.as_ref();
+            let refused = looked.filter(|_| self.outcome == Outcome::Refused);
+            refused.map(|looked| looked.report().sums())
         };
         failed.or_else(found)
     }
@@ -205,7 +191,7 @@ impl CheckReport {
     /// The outcome as JSON: what `--format json` shows, with how it ended.
     pub fn result(&self) -> serde_json::Value {
         let mut result = match &self.looked {
-            Some(looked) => looked.report(&looked.counts()).to_json(),
+            Some(looked) => looked.report().to_json(),
             None => serde_json::json!({ "version": 1 }),
         };
         if let Some(result) = result.as_object_mut() {

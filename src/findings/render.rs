@@ -208,9 +208,8 @@ fn markdown(report: &Report<'_>) -> String {
         .map(|(what, count)| format!("{count} {what}"))
         .collect();
     let mut out = format!(
-        "{} error(s), {} warning(s) in {} ({}, {} checks)\n",
-        report.of(Severity::Error),
-        report.of(Severity::Warning),
+        "{} in {} ({}, {} checks)\n",
+        report.sums(),
         cell(report.file),
         counts.join(", "),
         report.checks.len()
@@ -256,7 +255,7 @@ mod tests {
             source: "apps:\n  b:\u{7} {}\n",
             findings: &findings,
             checks: &["yaml", "order", "shape"],
-            counts: &[("apps", 1)],
+            counts: [("apps", 1), ("stages", 0)],
         })
     }
 

@@ -1,16 +1,18 @@
-//! Checking the registry: its file alone, from disk or out of its repository.
+//! Checking the registry: its file, and what the registry promises against what there is.
 
-use std::io;
+mod error;
+mod page;
+
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
-use crate::estate::{EstateError, open_forge, registry_text};
-use crate::findings::{Format, Report, Severity};
+use crate::estate::{open_forge, registry_text};
+use crate::findings::{Check, Colour, Finding, Format, Group, Report, Severity, Skipped};
 use crate::layout::Layout;
-use crate::page::{self, Body, Page, Part, Tone, Verdict};
 use crate::registry::check::{CHECKS, Checked, check};
 use crate::report::{self, Failure, Outcome};
 use crate::settings::Settings;
+
+pub use error::CheckError;
 
 /// The program's name.
 pub const PROGRAM: &str = "stagewright-registry-check";
@@ -23,47 +25,6 @@ pub enum Source {
     Repository(Box<Settings>),
 }
 
-/// Why nothing was checked.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckError {
-    /// The file could not be read.
-    #[error("the registry {} could not be read", file.display())]
-    Read {
-        /// The file.
-        file: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// The repository's could not.
-    #[error(transparent)]
-    Estate(#[from] EstateError),
-    /// No check has this name.
-    #[error("no check is called {name:?}; there are {}", NAMES.join(", "))]
-    NoCheck {
-        /// What was asked for.
-        name: String,
-    },
-    /// What was found could not be shown.
-    #[error("what was found could not be written to standard output")]
-    Show(#[source] io::Error),
-}
-
-impl From<CheckError> for Failure {
-    fn from(error: CheckError) -> Failure {
-        let outcome = match &error {
-            CheckError::Estate(error) => error.outcome(),
-            CheckError::NoCheck { .. } => Outcome::Usage,
-            CheckError::Read { .. } | CheckError::Show(_) => Outcome::Failed,
-        };
-        Failure::new(outcome, error)
-    }
-}
-
-/// The checks' names.
-static NAMES: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| CHECKS.iter().map(|check| check.name).collect());
-
 /// Says what a check is about.
 pub fn explain(name: &str) -> Result<Outcome, Failure> {
     let Some(check) = CHECKS.iter().find(|check| check.name == name) else {
@@ -73,8 +34,8 @@ pub fn explain(name: &str) -> Result<Outcome, Failure> {
         .into());
     };
     let text = format!(
-        "{} ({})\n\n{}\n",
-        check.name, check.severity, check.explanation
+        "{} ({}, in {})\n\n{}\n",
+        check.name, check.severity, check.group, check.explanation
     );
     report::text(&text).map_err(CheckError::Show)?;
     Ok(Outcome::Done)
@@ -88,10 +49,14 @@ pub struct CheckReport {
     looked: Option<Looked>,
 }
 
+/// The registry, and everything that came of looking at it.
 struct Looked {
     name: String,
     text: String,
-    checked: Checked,
+    findings: Vec<Finding>,
+    checks: Vec<&'static Check>,
+    skipped: Vec<Skipped>,
+    counts: Vec<(&'static str, usize)>,
 }
 
 impl Looked {
@@ -99,9 +64,10 @@ impl Looked {
         Report {
             file: &self.name,
             source: &self.text,
-            findings: &self.checked.findings,
-            checks: &NAMES,
-            counts: [("apps", self.checked.apps), ("stages", self.checked.stages)],
+            findings: &self.findings,
+            checks: &self.checks,
+            skipped: &self.skipped,
+            counts: &self.counts,
         }
     }
 }
@@ -123,12 +89,16 @@ pub async fn run(
             };
         }
     };
-    let shown = format.write(&looked.report());
+    let colour = match report::text_is_coloured() {
+        true => Colour::On,
+        false => Colour::Off,
+    };
+    let shown = format.write(&looked.report(), colour);
     let failure: Option<Failure> = report::text(&shown)
         .err()
         .map(|error| CheckError::Show(error).into());
-    let mut findings = looked.checked.findings.iter();
-    let fails = findings.any(|finding| finding.severity >= fail_on);
+    let mut findings = looked.findings.iter();
+    let fails = findings.any(|finding| finding.severity() >= fail_on);
     let outcome = match &failure {
         Some(failure) => failure.outcome(),
         None if fails => Outcome::Refused,
@@ -157,22 +127,22 @@ impl CheckReport {
             return "Checked: nothing. Next: mend what is named above, and run it again."
                 .to_owned();
         };
-        let Checked {
-            apps,
-            stages,
-            findings,
-        } = &looked.checked;
-        let next = match findings.first() {
+        let next = match looked.findings.first() {
             None => "nothing".to_owned(),
             Some(first) => format!(
                 "mend what is named above; {PROGRAM} --explain {} says what that check is about",
-                first.check
+                first.check.name
             ),
         };
+        let alone = match looked.checks.iter().all(|check| check.group == Group::File) {
+            true => " of the file alone",
+            false => "",
+        };
         format!(
-            "Checked: {apps} app(s) with {stages} stage(s) in {} by {} checks of the file alone: {}. Next: {next}.",
+            "Checked: {} in {} by {} checks{alone}: {}. Next: {next}.",
+            looked.report().extent(),
             looked.name,
-            NAMES.len(),
+            looked.checks.len(),
             looked.report().sums()
         )
     }
@@ -202,81 +172,23 @@ impl CheckReport {
         }
         result
     }
-
-    /// The report for people.
-    pub fn page(&self) -> Page {
-        let findings = self
-            .looked
-            .iter()
-            .flat_map(|looked| &looked.checked.findings);
-        let worst = findings.clone().map(|finding| finding.severity).max();
-        let (tone, word) = match (&self.failure, worst) {
-            (Some(_), _) => (Tone::Grave, self.outcome.word()),
-            (None, Some(Severity::Error)) => (Tone::Grave, "Errors"),
-            (None, Some(Severity::Warning)) => (Tone::Notice, "Warnings"),
-            (None, None) => (Tone::Calm, "Nothing found"),
-        };
-        let rows: Vec<Vec<String>> = findings
-            .map(|finding| {
-                vec![
-                    finding.place.to_string(),
-                    finding.severity.to_string(),
-                    finding.message.clone(),
-                    finding.check.to_owned(),
-                ]
-            })
-            .collect();
-        let head = ["Place", "Severity", "Finding", "Check"].map(str::to_owned);
-        let found = Part {
-            heading: "Findings".to_owned(),
-            tone,
-            body: Body::Table {
-                head: head.to_vec(),
-                rows,
-            },
-        };
-        let looked = NAMES.iter().zip(CHECKS);
-        let looked =
-            looked.map(|(name, check)| vec![(*name).to_owned(), check.explanation.to_owned()]);
-        let checks = Part {
-            heading: "What was looked at".to_owned(),
-            tone: Tone::Calm,
-            body: Body::Table {
-                head: ["Check", "What it is about"].map(str::to_owned).to_vec(),
-                rows: looked.collect(),
-            },
-        };
-        let name = self
-            .looked
-            .as_ref()
-            .map_or("the registry", |looked| &looked.name);
-        Page {
-            kind: "Check of a registry".to_owned(),
-            target: name.to_owned(),
-            verdict: Verdict {
-                tone,
-                word: word.to_owned(),
-                error: self.failure.as_ref().map(Failure::message),
-                last_line: self.last_line(),
-            },
-            warnings: Vec::new(),
-            facts: Vec::new(),
-            parts: match worst {
-                Some(_) => vec![found, checks],
-                None => vec![checks],
-            },
-            made: page::made(PROGRAM, jiff::Timestamp::now()),
-        }
-    }
 }
 
 async fn look(source: Source) -> Result<Looked, CheckError> {
     let (name, text, layout) = read(source).await?;
-    let checked = check(&text, &layout);
+    let Checked {
+        findings,
+        apps,
+        stages,
+        ..
+    } = check(&text, &layout);
     Ok(Looked {
         name,
         text,
-        checked,
+        findings,
+        checks: CHECKS.to_vec(),
+        skipped: Vec::new(),
+        counts: vec![("apps", apps), ("stages", stages)],
     })
 }
 

@@ -175,6 +175,13 @@ pub fn text(text: &impl Display) -> io::Result<()> {
     out.flush()
 }
 
+/// Whether what [`text`] writes may have colours: it goes to a terminal, and nobody asked for none
+/// (<https://no-color.org>).
+pub fn text_is_coloured() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    io::stdout().is_terminal() && !refused
+}
+
 /// Prints one of the lines that say what is worked on.
 pub fn heading(name: &str, text: impl Display) {
     to_stderr(&format!("{name:<13}{text}\n"));

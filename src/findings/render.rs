@@ -1,11 +1,14 @@
 //! Findings for people and for programs.
 
+pub(super) mod json;
+mod junit;
+mod text;
+
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use serde::Serialize;
 
-use super::{Finding, Report, Severity};
+use super::{At, Report};
 
 /// How findings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,13 +25,22 @@ pub enum Format {
     Markdown,
 }
 
+/// Whether a text for people may have colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// It may: it goes to a terminal.
+    On,
+    /// It may not.
+    Off,
+}
+
 impl Format {
-    /// The report in this format, with a line ending at its end unless it is empty.
-    pub fn write(self, report: &Report<'_>) -> String {
+    /// The report in this format, with a line ending at its end unless it is empty. Only a text has colours.
+    pub fn write(self, report: &Report<'_>, colour: Colour) -> String {
         match self {
-            Format::Text => text(report),
-            Format::Json => json(report),
-            Format::Junit => junit(report),
+            Format::Text => text::text(report, colour),
+            Format::Json => format!("{:#}\n", json::value(report)),
+            Format::Junit => junit::junit(report),
             Format::Github => github(report),
             Format::Markdown => markdown(report),
         }
@@ -45,123 +57,12 @@ fn visible(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-fn text(report: &Report<'_>) -> String {
-    let mut out = String::new();
-    let lines: Vec<&str> = report.source.lines().collect();
-    for finding in report.findings {
-        let place = finding.place;
-        let _infallible = writeln!(
-            out,
-            "{}:{place}: {}: {} [{}]",
-            visible(report.file),
-            finding.severity,
-            visible(&finding.message),
-            finding.check
-        );
-        // An empty file has no line to show.
-        if let Some(line) = lines.get(place.line - 1) {
-            let _infallible = writeln!(
-                out,
-                "{:>6} | {}\n       | {}^",
-                place.line,
-                visible(line),
-                " ".repeat(place.column - 1)
-            );
-        }
+/// Where a finding is, for a line of text.
+fn place(report: &Report<'_>, at: &At) -> String {
+    match at {
+        At::Line(place) => format!("{}:{place}", visible(report.file)),
+        At::Object(object) => visible(object),
     }
-    out
-}
-
-fn json(report: &Report<'_>) -> String {
-    format!("{:#}\n", value(report))
-}
-
-/// What a program reads.
-pub(super) fn value(report: &Report<'_>) -> serde_json::Value {
-    #[derive(Serialize)]
-    struct Found<'a> {
-        check: &'a str,
-        severity: Severity,
-        line: usize,
-        column: usize,
-        message: &'a str,
-    }
-    let found = |finding: &Finding| {
-        serde_json::to_value(Found {
-            check: finding.check,
-            severity: finding.severity,
-            line: finding.place.line,
-            column: finding.place.column,
-            message: &finding.message,
-        })
-        .unwrap_or_default()
-    };
-    let counts: serde_json::Map<String, serde_json::Value> = report
-        .counts
-        .iter()
-        .map(|(what, count)| ((*what).to_owned(), (*count).into()))
-        .collect();
-    serde_json::json!({
-        "version": 1,
-        "file": report.file,
-        "counts": counts,
-        "checks": report.checks,
-        "errors": report.of(Severity::Error),
-        "warnings": report.of(Severity::Warning),
-        "findings": report.findings.iter().map(found).collect::<Vec<_>>(),
-    })
-}
-
-fn in_xml(text: &str) -> String {
-    visible(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
-fn of_check<'a>(report: &'a Report<'_>, check: &'a str) -> impl Iterator<Item = &'a Finding> {
-    let findings = report.findings.iter();
-    findings.filter(move |finding| finding.check == check)
-}
-
-/// One test for each check that was run, as Jenkins' JUnit plugin reads it.
-fn junit(report: &Report<'_>) -> String {
-    let failures = report
-        .checks
-        .iter()
-        .filter(|check| of_check(report, check).next().is_some());
-    let mut out = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"registry\" tests=\"{}\" failures=\"{}\">\n",
-        report.checks.len(),
-        failures.count()
-    );
-    for check in report.checks {
-        let mut found = of_check(report, check).peekable();
-        let Some(first) = found.peek() else {
-            let _infallible =
-                writeln!(out, "  <testcase classname=\"registry\" name=\"{check}\"/>");
-            continue;
-        };
-        let _infallible = writeln!(
-            out,
-            "  <testcase classname=\"registry\" name=\"{check}\">\n    <failure type=\"{}\" message=\"{}\">",
-            first.severity,
-            in_xml(&first.message)
-        );
-        for finding in found {
-            let _infallible = writeln!(
-                out,
-                "{}:{}: {}",
-                in_xml(report.file),
-                finding.place,
-                in_xml(&finding.message)
-            );
-        }
-        out.push_str("    </failure>\n  </testcase>\n");
-    }
-    out.push_str("</testsuite>\n");
-    out
 }
 
 /// Workflow commands
@@ -175,18 +76,50 @@ fn github(report: &Report<'_>) -> String {
     let property = |text: &str| message(text).replace(':', "%3A").replace(',', "%2C");
     let mut out = String::new();
     for finding in report.findings {
+        let file = property(report.file);
+        let (place, about) = match &finding.at {
+            At::Line(place) => (
+                format!("file={file},line={},col={}", place.line, place.column),
+                String::new(),
+            ),
+            At::Object(object) => (format!("file={file}"), format!("{object}: ")),
+        };
         let _infallible = writeln!(
             out,
-            "::{} file={},line={},col={},title={}::{}",
-            finding.severity,
-            property(report.file),
-            finding.place.line,
-            finding.place.column,
-            property(finding.check),
-            message(&finding.message)
+            "::{} {place},title={}::{}",
+            finding.severity(),
+            property(finding.check.name),
+            message(&format!("{about}{}", whole(finding)))
         );
     }
     out
+}
+
+/// A finding's sentence with what belongs to it, in lines.
+fn whole(finding: &super::Finding) -> String {
+    let mut lines = vec![finding.message.clone()];
+    lines.extend(differences(finding));
+    lines.extend(
+        finding
+            .command
+            .iter()
+            .map(|command| format!("run: {command}")),
+    );
+    lines.join("\n")
+}
+
+/// A finding's differences as a small diff, without colours.
+fn differences(finding: &super::Finding) -> Vec<String> {
+    let mut lines = Vec::new();
+    for difference in &finding.differences {
+        let sides = [("-", &difference.found), ("+", &difference.wanted)];
+        for (sign, value) in sides {
+            if let Some(value) = value {
+                lines.push(format!("{sign} {}: {value}", difference.field));
+            }
+        }
+    }
+    lines
 }
 
 fn markdown(report: &Report<'_>) -> String {
@@ -202,16 +135,16 @@ fn markdown(report: &Report<'_>) -> String {
         }
         out
     };
-    let counts: Vec<String> = report
-        .counts
-        .iter()
-        .map(|(what, count)| format!("{count} {what}"))
-        .collect();
+    let lines = |finding: &super::Finding| {
+        let whole = whole(finding);
+        let lines: Vec<String> = whole.lines().map(cell).collect();
+        lines.join("<br>")
+    };
     let mut out = format!(
         "{} in {} ({}, {} checks)\n",
         report.sums(),
         cell(report.file),
-        counts.join(", "),
+        report.extent(),
         report.checks.len()
     );
     if !report.findings.is_empty() {
@@ -221,11 +154,17 @@ fn markdown(report: &Report<'_>) -> String {
         let _infallible = writeln!(
             out,
             "| {} | {} | {} | {} |",
-            finding.place,
-            finding.severity,
-            cell(&finding.message),
-            finding.check
+            cell(&finding.at.to_string()),
+            finding.severity(),
+            lines(finding),
+            finding.check.name
         );
+    }
+    if !report.skipped.is_empty() {
+        out.push_str("\nNot checked:\n\n");
+    }
+    for skipped in report.skipped {
+        let _infallible = writeln!(out, "- {}: {}", skipped.check.name, cell(&skipped.reason));
     }
     out
 }
@@ -233,64 +172,135 @@ fn markdown(report: &Report<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::{Check, Difference, Finding, Group, Severity, Skipped};
     use crate::yaml::Place;
 
-    fn shown(format: Format) -> String {
-        let findings = [
-            Finding {
-                check: "order",
-                severity: Severity::Warning,
-                place: Place { line: 2, column: 3 },
-                message: "a | b <c>: \u{1b}[31m 100%".to_owned(),
-            },
-            Finding {
-                check: "yaml",
-                severity: Severity::Error,
-                place: Place { line: 9, column: 1 },
-                message: "no".to_owned(),
-            },
+    const ORDER: Check = Check {
+        name: "order",
+        group: Group::File,
+        severity: Severity::Warning,
+        explanation: "",
+    };
+    const YAML: Check = Check {
+        name: "yaml",
+        severity: Severity::Error,
+        ..ORDER
+    };
+    const APPLICATION: Check = Check {
+        name: "application",
+        group: Group::Applications,
+        severity: Severity::Error,
+        explanation: "",
+    };
+
+    fn shown(format: Format, colour: Colour) -> String {
+        let mut differs = APPLICATION.finding(
+            At::Object("the Application a/b\n".to_owned()),
+            "differs".to_owned(),
+        );
+        differs.differences.push(Difference {
+            field: "spec.project".to_owned(),
+            wanted: Some("releases".to_owned()),
+            found: None,
+        });
+        differs.command = Some("do <this>".to_owned());
+        let findings: [Finding; 3] = [
+            ORDER.finding(
+                Place { line: 2, column: 3 },
+                "a | b <c>: \u{1b}[31m 100%".to_owned(),
+            ),
+            YAML.finding(Place { line: 9, column: 1 }, "no".to_owned()),
+            differs,
         ];
-        format.write(&Report {
+        let report = Report {
             file: "v,1.yaml",
             source: "apps:\n  b:\u{7} {}\n",
             findings: &findings,
-            checks: &["yaml", "order", "shape"],
-            counts: [("apps", 1), ("stages", 0)],
-        })
+            checks: &[&YAML, &ORDER, &APPLICATION],
+            skipped: &[Skipped {
+                check: &APPLICATION,
+                reason: "no <cluster>".to_owned(),
+            }],
+            counts: &[("apps", 1), ("stages", 0)],
+        };
+        format.write(&report, colour)
     }
 
     #[test]
     fn a_text_has_the_line_that_a_finding_is_about_and_no_control_character() {
         assert_eq!(
-            shown(Format::Text),
-            "v,1.yaml:2:3: warning: a | b <c>: \\u{1b}[31m 100% [order]\n     2 |   b:\\u{7} {}\n       |   ^\nv,1.yaml:9:1: error: no [yaml]\n"
+            shown(Format::Text, Colour::Off),
+            "In the file:\n\
+             v,1.yaml:2:3: warning: a | b <c>: \\u{1b}[31m 100% [order]\n     2 |   b:\\u{7} {}\n       |   ^\n\
+             v,1.yaml:9:1: error: no [yaml]\n\
+             In the live Applications:\n\
+             the Application a/b\\u{a}: error: differs [application]\n       + spec.project: releases\n       = run: do <this>\n\
+             Not checked:\n\
+             application: no <cluster>\n"
         );
     }
 
     #[test]
+    fn colours_are_all_that_a_terminal_gets_more() {
+        let coloured = shown(Format::Text, Colour::On);
+        assert!(coloured.contains("\u{1b}["), "{coloured}");
+        assert_eq!(without_colours(&coloured), shown(Format::Text, Colour::Off));
+        assert_eq!(
+            shown(Format::Json, Colour::On),
+            shown(Format::Json, Colour::Off)
+        );
+    }
+
+    fn without_colours(text: &str) -> String {
+        let mut parts = text.split("\u{1b}[");
+        let mut plain = parts.next().unwrap().to_owned();
+        for part in parts {
+            plain.push_str(part.split_once('m').unwrap().1);
+        }
+        plain
+    }
+
+    #[test]
     fn each_format_keeps_what_its_reader_would_take_for_its_own() {
-        let github = shown(Format::Github);
+        let github = shown(Format::Github, Colour::Off);
         assert!(
             github.starts_with(
                 "::warning file=v%2C1.yaml,line=2,col=3,title=order::a | b <c>: \u{1b}[31m 100%25\n"
             ),
             "{github}"
         );
-        let markdown = shown(Format::Markdown);
+        assert!(
+            github.ends_with(
+                "::error file=v%2C1.yaml,title=application::the Application a/b%0A: differs%0A+ spec.project: releases%0Arun: do <this>\n"
+            ),
+            "{github}"
+        );
+        let markdown = shown(Format::Markdown, Colour::Off);
         assert!(
             markdown.contains("| 2:3 | warning | a \\| b \\<c\\>: "),
             "{markdown}"
         );
-        let junit = shown(Format::Junit);
-        assert!(junit.contains("tests=\"3\" failures=\"2\""), "{junit}");
-        assert!(junit.contains("name=\"shape\"/>"), "{junit}");
+        assert!(
+            markdown.contains("| differs<br>\\+ spec.project: releases<br>run: do \\<this\\> |"),
+            "{markdown}"
+        );
+        let junit = shown(Format::Junit, Colour::Off);
+        assert!(
+            junit.contains("tests=\"3\" failures=\"3\" skipped=\"0\""),
+            "{junit}"
+        );
         assert!(
             junit.contains("message=\"a | b &lt;c&gt;: \\u{1b}[31m 100%\""),
             "{junit}"
         );
-        let json: serde_json::Value = serde_json::from_str(&shown(Format::Json)).unwrap();
-        assert_eq!(json["errors"], 1);
+        let json: serde_json::Value =
+            serde_json::from_str(&shown(Format::Json, Colour::Off)).unwrap();
+        assert_eq!(json["errors"], 2);
         assert_eq!(json["findings"][0]["line"], 2);
+        assert_eq!(json["findings"][2]["line"], serde_json::Value::Null);
+        assert_eq!(json["findings"][2]["object"], "the Application a/b\n");
+        assert_eq!(json["findings"][2]["differences"][0]["wanted"], "releases");
+        assert_eq!(json["skipped"][0]["reason"], "no <cluster>");
         assert_eq!(json["counts"]["apps"], 1);
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 
 fn found(text: &str) -> Vec<String> {
     let checked = check(text, &Layout::default());
-    let line = |f: &Finding| format!("{} {} {}: {}", f.place, f.severity, f.check, f.message);
+    let line = |f: &Finding| format!("{} {} {}: {}", f.at, f.severity(), f.check.name, f.message);
     checked.findings.iter().map(line).collect()
 }
 

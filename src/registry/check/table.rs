@@ -1,0 +1,104 @@
+//! The named checks, in the order in which they are run.
+
+use crate::findings::{Check, Group, Severity};
+
+/// The file is YAML that Helm and this program read alike.
+pub static YAML: Check = Check {
+    name: "yaml",
+    group: Group::File,
+    severity: Severity::Error,
+    explanation: "The file is YAML that Helm's parser and one of YAML 1.2 read alike: UTF-8, one document, no key twice in one mapping, no tags \
+        or directives, merge keys above the keys they share.",
+};
+/// The file has apps.
+pub static SHAPE: Check = Check {
+    name: "shape",
+    group: Group::File,
+    severity: Severity::Error,
+    explanation: "The file has `apps:` with one key for each app. A registry without an app is an error: nothing would be checked, and Argo CD \
+        would be asked to prune everything.",
+};
+/// Each entry has what it needs, and nothing else.
+pub static ENTRY: Check = Check {
+    name: "entry",
+    group: Group::File,
+    severity: Severity::Error,
+    explanation: "An entry has `repo` (a URL) and `stages` (a mapping with at least one stage), and may have `path` (plain segments), `upstream` \
+        (`repo` and `chart`) and `syncOptions`; a stage may have `autoSync`, `targetRevision`, and `version` exactly where the app has \
+        `upstream`. Another key is likely a slip. Names become names in Kubernetes, so they are DNS labels; a name that YAML 1.1 reads as a \
+        number, a truth value or a date needs quotes.",
+};
+/// Apps and stages are in order.
+pub static ORDER: Check = Check {
+    name: "order",
+    group: Group::File,
+    severity: Severity::Warning,
+    explanation: "The apps stand in alphabetical order, so that an entry is found, and two people who add one meet in the same place.",
+};
+/// A path ends as the app is called.
+pub static PATH_NAME: Check = Check {
+    name: "path-name",
+    group: Group::File,
+    severity: Severity::Warning,
+    explanation: "The last segment of an app's `path` is the app's key: who reads a state key or a folder then knows the app.",
+};
+/// No two entries deploy the same stage.
+pub static SAME_STAGE: Check = Check {
+    name: "same-stage",
+    group: Group::File,
+    severity: Severity::Error,
+    explanation: "No two entries deploy the same stage of the same path of the same repository: they would share one Terraform state.",
+};
+/// No app's path goes through another app's stage.
+pub static PATH_THROUGH_STAGE: Check = Check {
+    name: "path-through-stage",
+    group: Group::File,
+    severity: Severity::Error,
+    explanation: "No app lies at the path that another app's stage has in the state repository: `a` with the stage `b`, and an app at `a/b`, \
+        meet in the folder `a/b/`, and the stage could not be retired.",
+};
+/// Names fit where they go.
+pub static LONG_NAME: Check = Check {
+    name: "long-name",
+    group: Group::File,
+    severity: Severity::Error,
+    explanation: "`<app>-<stage>` is a namespace, which has at most 63 characters.",
+};
+/// Two entries name the same objects.
+pub static SAME_NAME: Check = Check {
+    name: "same-name",
+    group: Group::File,
+    severity: Severity::Error,
+    explanation: "No two stages have the same `<app>-<stage>`: `a-b` with `c`, and `a` with `b-c`, would be one Application and one namespace.",
+};
+/// A repository is written in one way.
+pub static REPO_URL: Check = Check {
+    name: "repo-url",
+    group: Group::File,
+    severity: Severity::Warning,
+    explanation: "A repository's URL is written in one way everywhere: https, the host in small letters, `.git` at the end and no `/` behind it, \
+        and the same spelling in each entry. Argo CD compares loosely; the state repository's paths do not.",
+};
+/// A revision that is tracked.
+pub static TARGET_REVISION: Check = Check {
+    name: "target-revision",
+    group: Group::File,
+    severity: Severity::Warning,
+    explanation: "`targetRevision` names a branch. A commit or a tag does not move, so no push reaches the stage; `HEAD` hides which branch is \
+        tracked; a full ref (`refs/heads/…`) and a pattern (`v1.*`) are read by Argo CD alone.",
+};
+
+/// All of them.
+pub static CHECKS: [&Check; 11] = [
+    &YAML,
+    &SHAPE,
+    &ENTRY,
+    &ORDER,
+    &PATH_NAME,
+    &SAME_STAGE,
+    &PATH_THROUGH_STAGE,
+    &LONG_NAME,
+    &SAME_NAME,
+    &REPO_URL,
+    &TARGET_REVISION,
+];

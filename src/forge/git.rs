@@ -2,8 +2,9 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::git::history::{self, Located};
 use crate::git::tree::{Commit, Extent, Found, Kind, PartialClone};
@@ -25,17 +26,21 @@ pub struct GitForge {
     clones: Mutex<Clones>,
 }
 
-/// One clone a repository, in a private folder that is made with the first.
+/// One clone a repository, in a private folder that is made with the first. Who works in one keeps nobody from another.
 #[derive(Default)]
 struct Clones {
     scratch: Option<Scratch>,
-    clones: BTreeMap<RepoName, PartialClone>,
+    clones: BTreeMap<RepoName, Arc<Mutex<PartialClone>>>,
 }
 
 impl Clones {
-    fn of(&mut self, forge: &GitForge, repo: &RepoName) -> Result<&mut PartialClone, ForgeError> {
+    fn of(
+        &mut self,
+        forge: &GitForge,
+        repo: &RepoName,
+    ) -> Result<Arc<Mutex<PartialClone>>, ForgeError> {
         match self.clones.entry(repo.clone()) {
-            Entry::Occupied(clone) => Ok(clone.into_mut()),
+            Entry::Occupied(clone) => Ok(Arc::clone(clone.get())),
             Entry::Vacant(place) => {
                 let scratch = match &mut self.scratch {
                     Some(scratch) => scratch,
@@ -43,7 +48,7 @@ impl Clones {
                 };
                 let folder = scratch.path().join(format!("{repo}.git"));
                 let clone = PartialClone::init(forge.remote(repo), folder).map_err(git(repo))?;
-                Ok(place.insert(clone))
+                Ok(Arc::clone(place.insert(Arc::new(Mutex::new(clone)))))
             }
         }
     }
@@ -62,6 +67,14 @@ impl GitForge {
             credentials,
             clones: Mutex::default(),
         }
+    }
+
+    async fn clone_of(
+        &self,
+        repo: &RepoName,
+    ) -> Result<OwnedMutexGuard<PartialClone>, ForgeError> {
+        let clone = self.clones.lock().await.of(self, repo)?;
+        Ok(clone.lock_owned().await)
     }
 
     pub(super) fn fetch_url(&self, repo: &RepoName) -> RepoUrl {
@@ -114,8 +127,7 @@ impl GitForge {
         repo: &RepoName,
         branch: &BranchName,
     ) -> Result<CommitSha, ForgeError> {
-        let mut clones = self.clones.lock().await;
-        let clone = clones.of(self, repo)?;
+        let mut clone = self.clone_of(repo).await?;
         let head = clone.head(branch, Extent::TopTree).await;
         head.map(|commit| commit.sha).map_err(git(repo))
     }
@@ -139,8 +151,7 @@ impl GitForge {
         commit: &CommitSha,
         file: &str,
     ) -> Result<Option<Vec<u8>>, ForgeError> {
-        let mut clones = self.clones.lock().await;
-        let clone = clones.of(self, repo)?;
+        let mut clone = self.clone_of(repo).await?;
         let read = async {
             let commit = clone.commit(commit, Extent::TopTree).await?;
             match clone.find(&commit, file).await? {
@@ -159,11 +170,10 @@ impl GitForge {
         commit: &CommitSha,
         folder: &str,
     ) -> Result<Option<String>, ForgeError> {
-        let mut clones = self.clones.lock().await;
-        let clone = clones.of(self, repo)?;
+        let mut clone = self.clone_of(repo).await?;
         let read = async {
             let commit = clone.commit(commit, Extent::TopTree).await?;
-            folder_at(clone, &commit, folder).await
+            folder_at(&mut clone, &commit, folder).await
         };
         read.await.map_err(git(repo))
     }
@@ -180,11 +190,10 @@ impl GitForge {
             folder,
             tree,
         } = wanted;
-        let mut clones = self.clones.lock().await;
-        let clone = clones.of(self, repo)?;
+        let mut clone = self.clone_of(repo).await?;
         let read = async {
             let head = clone.head(branch, Extent::TopTree).await?;
-            let found = folder_at(clone, &head, folder).await?;
+            let found = folder_at(&mut clone, &head, folder).await?;
             Ok((head, found))
         };
         let (head, found) = read.await.map_err(git(repo))?;
@@ -223,8 +232,7 @@ impl GitForge {
             base,
             file,
         } = wanted;
-        let mut clones = self.clones.lock().await;
-        let clone = clones.of(self, repo)?;
+        let mut clone = self.clone_of(repo).await?;
         let write = async {
             let base = clone.commit(base, Extent::TopTree).await?;
             let blob = clone.keep_blob(content)?;
@@ -249,8 +257,7 @@ impl GitForge {
         repo: &RepoName,
         branch: &BranchName,
     ) -> Result<(), ForgeError> {
-        let mut clones = self.clones.lock().await;
-        let clone = clones.of(self, repo)?;
+        let mut clone = self.clone_of(repo).await?;
         let head = clone
             .head(branch, Extent::TopTree)
             .await
@@ -268,8 +275,7 @@ impl GitForge {
         commit: &CommitSha,
         folder: &str,
     ) -> Result<bool, ForgeError> {
-        let mut clones = self.clones.lock().await;
-        let clone = clones.of(self, repo)?;
+        let mut clone = self.clone_of(repo).await?;
         let look = async {
             let commit = clone.commit(commit, Extent::TopTree).await?;
             clone.is_folder(&commit, folder).await
@@ -283,8 +289,7 @@ impl GitForge {
         commit: &CommitSha,
         folder: &str,
     ) -> Result<Vec<String>, ForgeError> {
-        let mut clones = self.clones.lock().await;
-        let clone = clones.of(self, repo)?;
+        let mut clone = self.clone_of(repo).await?;
         let list = async {
             let commit = clone.commit(commit, Extent::TopTree).await?;
             let entries = match clone.find(&commit, folder).await? {
@@ -312,8 +317,7 @@ impl GitForge {
         commit: &CommitSha,
         folder: &str,
     ) -> Result<Option<Vec<String>>, ForgeError> {
-        let mut clones = self.clones.lock().await;
-        let clone = clones.of(self, repo)?;
+        let mut clone = self.clone_of(repo).await?;
         let list = async {
             let commit = clone.commit(commit, Extent::TopTree).await?;
             clone.fetch_below(commit.tree).await?;

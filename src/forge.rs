@@ -13,7 +13,7 @@ use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
 
 pub use error::ForgeError;
 use git::GitForge;
-use github::GitHubForge;
+use github::{GitHubError, GitHubForge};
 
 /// A random number from 0.25 to 1; where the system has none, 1.
 fn part() -> f64 {
@@ -21,6 +21,30 @@ fn part() -> f64 {
     let drawn = rustix::rand::getrandom(&mut byte, rustix::rand::GetRandomFlags::empty());
     tracing::debug!(drawn = drawn.is_ok(), "a part of a wait");
     0.25 + 0.75 * f64::from(byte[0]) / f64::from(u8::MAX)
+}
+
+/// How a forge has a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Under this name, and nothing is known that keeps commits out of it.
+    Writable,
+    /// Under this name, and nothing can be written to it any more.
+    ReadOnly {
+        /// `archived` or `disabled`.
+        how: &'static str,
+    },
+    /// Under this name, which differs in case.
+    OtherSpelling(RepoName),
+    /// Under a new name.
+    Renamed {
+        /// The new `owner/name`, or its address.
+        to: String,
+    },
+    /// Not at all. GitHub says the same of one that it does not show.
+    Absent {
+        /// Names that are there, where the forge lists them.
+        names: Vec<RepoName>,
+    },
 }
 
 /// What became of the removal of a folder.
@@ -119,12 +143,38 @@ pub enum Forge {
 }
 
 impl Forge {
+    /// How the forge has the repository, by one question.
+    pub async fn standing(&self, repo: &RepoName) -> Result<Standing, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.standing(repo).await,
+            Forge::GitHub(forge) => forge.standing(repo).await,
+        }
+    }
+
     /// Checks that the forge has the repository under exactly this spelling.
     pub async fn canonical_name(&self, repo: &RepoName) -> Result<(), ForgeError> {
-        match self {
-            Forge::Git(forge) => forge.canonical_name(repo).await,
-            Forge::GitHub(forge) => forge.canonical_name(repo).await,
-        }
+        let place = match self {
+            Forge::Git(forge) => forge.place(),
+            Forge::GitHub(forge) => forge.place(),
+        };
+        let repo = repo.clone();
+        Err(match (self.standing(&repo).await?, self) {
+            (Standing::Writable | Standing::ReadOnly { .. }, _) => return Ok(()),
+            (Standing::OtherSpelling(canonical), _) => ForgeError::OtherSpelling {
+                place,
+                given: repo,
+                canonical,
+            },
+            (Standing::Renamed { to }, _) => ForgeError::GitHub {
+                repo,
+                act: "read",
+                source: Box::new(GitHubError::Renamed { to }),
+            },
+            (Standing::Absent { names }, Forge::Git(_)) => {
+                ForgeError::NoRepository { place, repo, names }
+            }
+            (Standing::Absent { .. }, Forge::GitHub(_)) => ForgeError::NotSeen { place, repo },
+        })
     }
 
     /// Where the repository is fetched from.

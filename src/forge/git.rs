@@ -13,7 +13,7 @@ use crate::git::{Credentials, GitError, Remote};
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
 use crate::scratch::Scratch;
 
-use super::{FileToReplace, FolderToGo, ForgeError, Removal, Replacement};
+use super::{FileToReplace, FolderToGo, ForgeError, Removal, Replacement, Standing};
 
 /// How many names an error lists.
 const NAMES: usize = 20;
@@ -69,10 +69,7 @@ impl GitForge {
         }
     }
 
-    async fn clone_of(
-        &self,
-        repo: &RepoName,
-    ) -> Result<OwnedMutexGuard<PartialClone>, ForgeError> {
+    async fn clone_of(&self, repo: &RepoName) -> Result<OwnedMutexGuard<PartialClone>, ForgeError> {
         let clone = self.clones.lock().await.of(self, repo)?;
         Ok(clone.lock_owned().await)
     }
@@ -85,41 +82,38 @@ impl GitForge {
         self.known_as.as_ref().unwrap_or(&self.root).join(repo)
     }
 
+    /// Where the repositories are, for people.
+    pub(super) fn place(&self) -> String {
+        match self.root.folder() {
+            Some(folder) => folder.display().to_string(),
+            None => self.root.to_string(),
+        }
+    }
+
     /// A folder can be listed, so another case of a name is told from a missing one. Below a URL only the server knows:
     /// it either has the repository or not.
-    pub(super) async fn canonical_name(&self, repo: &RepoName) -> Result<(), ForgeError> {
+    pub(super) async fn standing(&self, repo: &RepoName) -> Result<Standing, ForgeError> {
         let Some(folder) = self.root.folder() else {
-            return self
-                .remote(repo)
-                .heads()
-                .await
-                .map(|_| ())
-                .map_err(git(repo));
+            let heads = self.remote(repo).heads().await;
+            return heads.map(|_| Standing::Writable).map_err(git(repo));
         };
-        let place = folder.display().to_string();
         let names = names_in(&folder).map_err(|source| ForgeError::List {
-            place: place.clone(),
+            place: self.place(),
             source,
         })?;
         if names.contains(repo) {
-            return Ok(());
+            return Ok(Standing::Writable);
         }
         let given = repo.as_str().to_lowercase();
-        match names
+        let canonical = names
             .iter()
-            .find(|name| name.as_str().to_lowercase() == given)
-        {
-            Some(canonical) => Err(ForgeError::OtherSpelling {
-                place,
-                given: repo.clone(),
-                canonical: canonical.clone(),
-            }),
-            None => Err(ForgeError::NoRepository {
-                place,
-                repo: repo.clone(),
+            .find(|name| name.as_str().to_lowercase() == given);
+        Ok(match canonical {
+            Some(canonical) => Standing::OtherSpelling(canonical.clone()),
+            None => Standing::Absent {
                 names: names.into_iter().take(NAMES).collect(),
-            }),
-        }
+            },
+        })
     }
 
     pub(super) async fn head(

@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 use crate::names::{CommitSha, OwnerName, RepoName, RepoUrl};
 use crate::settings::GitHubAccess;
 
-use super::ForgeError;
+use super::{ForgeError, Standing};
 use answer::Answer;
 use api::{Api, Form};
 pub use error::GitHubError;
@@ -55,6 +55,17 @@ struct Repository {
     archived: bool,
     disabled: bool,
     permissions: Option<Permissions>,
+}
+
+impl Repository {
+    /// Why nothing can be written to it, whoever wants to.
+    fn read_only(&self) -> Option<&'static str> {
+        match (self.archived, self.disabled) {
+            (true, _) => Some("archived"),
+            (false, true) => Some("disabled"),
+            (false, false) => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -123,36 +134,38 @@ impl GitHubForge {
         }
     }
 
+    /// Where the repositories are, for people.
+    pub(super) fn place(&self) -> String {
+        self.account.to_string()
+    }
+
     /// The repository is asked for first of all, so a name that has changed is told before anything is read or written.
-    pub(super) async fn canonical_name(&self, repo: &RepoName) -> Result<(), ForgeError> {
-        let found = self.repository(repo).await.map_err(|error| match error {
-            GitHubError::NotFound(_) => ForgeError::NotSeen {
-                place: self.account.to_string(),
-                repo: repo.clone(),
-            },
-            source => unread(repo)(source),
-        })?;
-        if found.name == repo.as_str() {
-            return self.same_owner(repo, &found).map_err(unread(repo));
+    pub(super) async fn standing(&self, repo: &RepoName) -> Result<Standing, ForgeError> {
+        let found = match self.repository(repo).await {
+            Ok(found) => found,
+            Err(GitHubError::NotFound(_)) => return Ok(Standing::Absent { names: Vec::new() }),
+            Err(GitHubError::Renamed { to }) => return Ok(Standing::Renamed { to }),
+            Err(source) => return Err(unread(repo)(source)),
+        };
+        if let Err(GitHubError::Renamed { to }) = self.same_name(repo, &found) {
+            return Ok(Standing::Renamed { to });
         }
-        if found.name.to_lowercase() == repo.as_str().to_lowercase()
+        if found.name != repo.as_str()
             && let Ok(canonical) = found.name.parse()
         {
-            return Err(ForgeError::OtherSpelling {
-                place: self.account.to_string(),
-                given: repo.clone(),
-                canonical,
-            });
+            return Ok(Standing::OtherSpelling(canonical));
         }
-        let to = found.full_name;
-        Err(unread(repo)(GitHubError::Renamed { to }))
+        Ok(found
+            .read_only()
+            .map_or(Standing::Writable, |how| Standing::ReadOnly { how }))
     }
 
     async fn repository(&self, repo: &RepoName) -> Result<Repository, GitHubError> {
         self.get(self.path(repo, "")).await
     }
 
-    fn same_owner(&self, repo: &RepoName, found: &Repository) -> Result<(), GitHubError> {
+    /// Its owner and its name are ours, whatever their case.
+    fn same_name(&self, repo: &RepoName, found: &Repository) -> Result<(), GitHubError> {
         let expected = format!("{}/{repo}", self.owner).to_lowercase();
         if found.full_name.to_lowercase() == expected {
             return Ok(());

@@ -1,5 +1,6 @@
 //! What is read, and what is told before anything is written.
 
+use stagewright::forge::Standing;
 use stagewright::git::history::{Located, Reach};
 
 use crate::double::{Fault, What};
@@ -190,6 +191,44 @@ async fn another_spelling_a_new_name_and_one_that_is_not_shown_are_told_apart() 
     });
     let said = ask("Old").await;
     assert!(said.contains("it is now example/Deploy"), "{said}");
+}
+
+#[tokio::test]
+async fn how_a_repository_stands_is_told_by_one_request() {
+    let world = World::new();
+    world.github.change(|account| {
+        account.renamed.insert("Old", "Deploy");
+    });
+    let forge = world.forge();
+    let renamed = Standing::Renamed {
+        to: "example/Deploy".to_owned(),
+    };
+    let absent = Standing::Absent { names: Vec::new() };
+    for (name, expected, requests) in [
+        ("Deploy", Standing::Writable, 1),
+        ("deploy", Standing::OtherSpelling(world.repo.clone()), 1),
+        ("Gone", absent, 1),
+        ("Old", renamed, 2), // and where it leads to
+    ] {
+        let found = forge.standing(&name.parse().unwrap()).await.unwrap();
+        assert_eq!(found, expected, "{name}");
+        assert_eq!(world.github.seen().len(), requests, "{name}");
+    }
+    world.github.change(|account| account.archived = true);
+    let found = forge.standing(&world.repo).await.unwrap();
+    assert_eq!(found, Standing::ReadOnly { how: "archived" });
+    world.github.fault(Fault::once(
+        "GET",
+        "/repos/",
+        What::with_headers(301, "", &[("location", "https://elsewhere.example/it")]),
+    ));
+    let found = forge.standing(&world.repo).await.unwrap();
+    let to = "https://elsewhere.example/it".to_owned();
+    assert_eq!(found, Standing::Renamed { to });
+    let refused = What::refusal(403, "Resource not accessible by integration");
+    world.github.fault(Fault::once("GET", "/repos/", refused));
+    let found = forge.standing(&world.repo).await;
+    assert!(chain(&found.unwrap_err()).contains("the token may not do this"));
 }
 
 #[tokio::test]

@@ -94,3 +94,21 @@ async fn the_files_of_a_folder_are_told_from_none_and_from_what_is_no_folder() {
         assert_eq!(found, expected, "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_repository_of_a_folder_is_there_spelled_otherwise_or_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let (forge, _) = forge(folder.path());
+    let it: RepoName = "It".parse().unwrap();
+    let absent = Standing::Absent {
+        names: vec![it.clone()],
+    };
+    for (name, expected) in [
+        ("It", Standing::Writable),
+        ("IT", Standing::OtherSpelling(it)),
+        ("Other", absent),
+    ] {
+        let found = forge.standing(&name.parse().unwrap()).await.unwrap();
+        assert_eq!(found, expected, "{name}");
+    }
+}

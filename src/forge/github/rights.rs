@@ -81,11 +81,9 @@ impl GitHubForge {
         let path = self.path(repo, "");
         let answer = self.api.get(path.clone(), Form::Json).await?;
         let found: super::Repository = answer.content(&format!("GET {path}"))?;
-        self.same_owner(repo, &found)?;
-        for (is, how) in [(found.archived, "archived"), (found.disabled, "disabled")] {
-            if is {
-                return Err(GitHubError::ReadOnly { how });
-            }
+        self.same_name(repo, &found)?;
+        if let Some(how) = found.read_only() {
+            return Err(GitHubError::ReadOnly { how });
         }
         let forbidden = |needs: Option<&str>, said: &str| GitHubError::Forbidden {
             needs: needs.map(str::to_owned),

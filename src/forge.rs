@@ -1,16 +1,21 @@
 //! Where the repositories live: their spelling, their branches, their files.
 
+mod change;
 mod error;
 pub mod git;
 pub mod github;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
+use git2::Oid;
+
 use crate::git::history::{Located, Reach};
+use crate::git::tree::Entry;
 use crate::git::write::Author;
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
 
+pub use change::{Edit, Edited, FileToEdit, FileToReplace, FolderToGo, Removal, Replacement};
 pub use error::ForgeError;
 use git::GitForge;
 use github::{GitHubError, GitHubForge};
@@ -47,92 +52,8 @@ pub enum Standing {
     },
 }
 
-/// What became of the removal of a folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Removal {
-    /// This commit removed it.
-    Done(CommitSha),
-    /// The branch has no such folder.
-    Nothing,
-    /// The folder is another one than was expected; it stays.
-    Changed,
-    /// The branch was written while it was read; nothing was done.
-    Moved,
-}
-
-/// A folder that is to go from a branch.
-#[derive(Clone, Copy, Debug)]
-pub struct FolderToGo<'a> {
-    /// The repository.
-    pub repo: &'a RepoName,
-    /// The branch.
-    pub branch: &'a BranchName,
-    /// The folder.
-    pub folder: &'a str,
-    /// The id of its tree, as it was when it was decided.
-    pub tree: &'a str,
-}
-
-/// What became of the replacement of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Replacement {
-    /// This commit replaced it.
-    Done(CommitSha),
-    /// The branch is no longer what it was read as; nothing was done.
-    Moved,
-}
-
-/// A file of a branch that is to get another content.
-#[derive(Clone, Copy, Debug)]
-pub struct FileToReplace<'a> {
-    /// The repository.
-    pub repo: &'a RepoName,
-    /// The branch.
-    pub branch: &'a BranchName,
-    /// The branch's head when it was read and judged.
-    pub base: &'a CommitSha,
-    /// The file, which is there.
-    pub file: &'a str,
-}
-
 /// How often an edit is judged and tried again, when somebody else has written to the branch meanwhile.
 const RACES: u32 = 40;
-
-/// A file that is edited where it is.
-#[derive(Clone, Copy, Debug)]
-pub struct FileToEdit<'a> {
-    /// The repository.
-    pub repo: &'a RepoName,
-    /// The branch.
-    pub branch: &'a BranchName,
-    /// The file, which is there.
-    pub file: &'a str,
-}
-
-/// What a judgement of a file comes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Edit {
-    /// It is as it should be.
-    Nothing,
-    /// It gets this content, by a commit with this message.
-    Write {
-        /// All of the file.
-        content: Vec<u8>,
-        /// The commit's message, with its trailers.
-        message: String,
-    },
-}
-
-/// What became of an edit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Edited {
-    /// This commit made it.
-    Done(CommitSha),
-    /// There was nothing to do at this head.
-    Nothing(CommitSha),
-    /// Others wrote to the branch every time.
-    Contended,
-}
 
 /// A forge.
 pub enum Forge {
@@ -371,6 +292,52 @@ impl Forge {
         match self {
             Forge::Git(forge) => forge.revision(repo, revision).await,
             Forge::GitHub(forge) => forge.revision(repo, revision).await,
+        }
+    }
+
+    /// Everything below a folder of the commit (empty: its top) that is no folder, each by its path below it, in the order of these; one
+    /// that is not there has nothing. All of the commit's folders are read at once, for many such questions, and no file.
+    pub async fn everything_in(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        folder: &str,
+    ) -> Result<Vec<Entry>, ForgeError> {
+        let mut entries = match self {
+            Forge::Git(forge) => forge.everything_in(repo, commit, folder).await?,
+            Forge::GitHub(forge) => forge.everything_in(repo, commit, folder).await?,
+        };
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(entries)
+    }
+
+    /// The contents of many files, by the ids that [`Forge::everything_in`] gave: of git repositories with one fetch.
+    pub async fn contents(
+        &self,
+        repo: &RepoName,
+        ids: &[Oid],
+    ) -> Result<HashMap<Oid, Vec<u8>>, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.contents(repo, ids).await,
+            Forge::GitHub(forge) => forge.contents(repo, ids).await,
+        }
+    }
+
+    /// The refs whose names begin with one of these, such as `refs/heads/locks/`, and where they are.
+    pub async fn refs_below(
+        &self,
+        repo: &RepoName,
+        namespaces: &[&str],
+    ) -> Result<BTreeMap<String, CommitSha>, ForgeError> {
+        match self {
+            Forge::Git(forge) => forge.refs_below(repo, namespaces).await,
+            Forge::GitHub(forge) => {
+                let mut refs = BTreeMap::new();
+                for namespace in namespaces {
+                    refs.extend(forge.refs_below(repo, namespace).await?);
+                }
+                Ok(refs)
+            }
         }
     }
 

@@ -210,20 +210,31 @@ impl Remote {
 
     /// The branches whose names begin with `prefix`, which ends with a slash or is empty, and their heads.
     pub async fn heads_below(&self, prefix: &str) -> Result<BTreeMap<String, CommitSha>, GitError> {
+        let refs = self.refs_below(&[&format!("refs/heads/{prefix}")]).await?;
+        let branches = refs.into_iter().filter_map(|(name, sha)| {
+            let branch = name.strip_prefix("refs/heads/")?;
+            Some((branch.to_owned(), sha))
+        });
+        Ok(branches.collect())
+    }
+
+    /// The refs whose names begin with one of these, each from `refs/` on and with a slash at its end, and where they are; asked for once.
+    pub async fn refs_below(
+        &self,
+        namespaces: &[&str],
+    ) -> Result<BTreeMap<String, CommitSha>, GitError> {
         let act = format!("reading the branches of {}", self.url);
-        let refs = self.refs(&act, &format!("refs/heads/{prefix}*")).await?;
-        refs.into_iter()
-            .map(|(name, sha)| match name.strip_prefix("refs/heads/") {
-                Some(branch) => Ok((branch.to_owned(), sha)),
-                None => Err(unexpected(&act, &name)),
-            })
-            .collect()
+        let patterns: Vec<String> = namespaces.iter().map(|below| format!("{below}*")).collect();
+        let mut refs = self.refs(&act, &patterns).await?;
+        // git takes a pattern for the end of a name.
+        refs.retain(|name, _| namespaces.iter().any(|below| name.starts_with(below)));
+        Ok(refs)
     }
 
     /// Where one ref (`refs/heads/…`) is. `None`: it is not there.
     pub async fn reference(&self, name: &str) -> Result<Option<CommitSha>, GitError> {
         let act = format!("reading {name} of {}", self.url);
-        let mut refs = self.refs(&act, name).await?;
+        let mut refs = self.refs(&act, &[name.to_owned()]).await?;
         Ok(refs.remove(name))
     }
 
@@ -270,11 +281,11 @@ impl Remote {
     async fn refs(
         &self,
         act: &str,
-        pattern: &str,
+        patterns: &[String],
     ) -> Result<BTreeMap<String, CommitSha>, GitError> {
         let mut git = self.git(None)?;
-        git.args(["ls-remote", "--refs", "--"])
-            .args([self.url.as_str(), pattern]);
+        git.args(["ls-remote", "--refs", "--", self.url.as_str()]);
+        git.args(patterns);
         let output = run(git, act, b"").await?;
         let text = String::from_utf8_lossy(&output);
         text.lines()

@@ -21,6 +21,8 @@ mod proxy;
 #[path = "support/repositories.rs"]
 mod repositories;
 
+#[path = "github/below.rs"]
+mod below;
 #[path = "github/destroying.rs"]
 mod destroying;
 #[path = "github/faults.rs"]

@@ -13,6 +13,8 @@ use std::process::Command;
 
 use git_http::{Credentials, Filters, GitHttp, Options};
 use many_states::{Crowd, make_state_repository};
+use stagewright::forge::Forge;
+use stagewright::forge::git::GitForge;
 use stagewright::git::write::Author;
 use stagewright::git::{self, Remote};
 use stagewright::names::StateKey;
@@ -54,6 +56,38 @@ fn open(remote: &Remote, clone: &Path) -> Store {
         email: "nobody@example.com".to_owned(),
     };
     Store::open(remote, &"main".parse().unwrap(), clone, author, None).unwrap()
+}
+
+#[test]
+fn the_folders_of_a_repository_take_as_many_requests_as_one_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let repository = folder.path().join("TerraformState.git");
+    let crowd = Crowd {
+        repositories: 0,
+        apps: 30,
+    };
+    let head = make_state_repository(&repository, crowd, KEY, STATE);
+    let head = head.parse().unwrap();
+    let server = GitHttp::serve(folder.path(), Options::default());
+    let repo = "TerraformState".parse().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let requests = [1, 30].map(|apps| {
+        let before = server.requests();
+        let root = server.url().parse().unwrap();
+        let forge = Forge::Git(GitForge::new(root, None, None));
+        let mut files = Vec::new();
+        for app in 0..apps {
+            let folder = format!("argocd/Monorepo/app{app:04}");
+            let found = forge.everything_in(&repo, &head, &folder);
+            files.extend(runtime.block_on(found).unwrap());
+        }
+        assert!(files.iter().all(|f| f.name == "prd/terraform.tfstate"));
+        let ids: Vec<_> = files.iter().map(|file| file.id).collect();
+        let contents = runtime.block_on(forge.contents(&repo, &ids)).unwrap();
+        assert_eq!(contents.len(), apps);
+        server.requests() - before
+    });
+    assert_eq!(requests[0], requests[1]);
 }
 
 fn objects_in(clone: &Path) -> usize {

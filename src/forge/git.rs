@@ -1,13 +1,14 @@
 //! A forge that is nothing but git repositories: `<root>/<name>.git`, in a folder or below a URL.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use git2::Oid;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::git::history::{self, Located};
-use crate::git::tree::{Commit, Extent, Found, Kind, PartialClone};
+use crate::git::tree::{self, Commit, Extent, Found, Kind, PartialClone};
 use crate::git::write::{Author, Change, Pushed};
 use crate::git::{Credentials, GitError, Remote};
 use crate::names::{BranchName, CommitPrefix, CommitSha, RepoName, RepoUrl};
@@ -325,6 +326,42 @@ impl GitForge {
             Ok(Some(files.map(|entry| entry.name).collect()))
         };
         list.await.map_err(git(repo))
+    }
+
+    pub(super) async fn everything_in(
+        &self,
+        repo: &RepoName,
+        commit: &CommitSha,
+        folder: &str,
+    ) -> Result<Vec<tree::Entry>, ForgeError> {
+        let mut clone = self.clone_of(repo).await?;
+        let list = async {
+            let commit = clone.commit(commit, Extent::TopTree).await?;
+            clone.fetch_below(commit.tree).await?;
+            match clone.find(&commit, folder).await? {
+                Found::Entry(entry) if entry.kind == Kind::Tree => clone.below(entry.id).await,
+                _ => Ok(Vec::new()),
+            }
+        };
+        list.await.map_err(git(repo))
+    }
+
+    pub(super) async fn contents(
+        &self,
+        repo: &RepoName,
+        ids: &[Oid],
+    ) -> Result<HashMap<Oid, Vec<u8>>, ForgeError> {
+        let mut clone = self.clone_of(repo).await?;
+        clone.blobs(ids).await.map_err(git(repo))
+    }
+
+    pub(super) async fn refs_below(
+        &self,
+        repo: &RepoName,
+        namespaces: &[&str],
+    ) -> Result<BTreeMap<String, CommitSha>, ForgeError> {
+        let refs = self.remote(repo).refs_below(namespaces).await;
+        refs.map_err(git(repo))
     }
 
     fn remote(&self, repo: &RepoName) -> Remote {

@@ -3,6 +3,7 @@
 
 mod answer;
 mod api;
+mod below;
 mod commits;
 mod error;
 mod limits;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::names::{CommitSha, OwnerName, RepoName, RepoUrl};
 use crate::settings::GitHubAccess;
@@ -44,6 +45,8 @@ pub struct GitHubForge {
 struct Read {
     commits: BTreeMap<(RepoName, CommitSha), String>,
     trees: BTreeMap<(RepoName, String), Arc<Vec<Entry>>>,
+    /// The trees that were listed with everything below.
+    listed: BTreeMap<(RepoName, String), Arc<OnceCell<()>>>,
 }
 
 /// A repository (the schema `full-repository`).

@@ -80,6 +80,8 @@ pub struct PartialClone {
     remote: Remote,
     folder: PathBuf,
     repository: Repository,
+    /// The trees that are here with all trees below them.
+    whole: HashSet<Oid>,
 }
 
 /// A commit whose trees can be read.
@@ -99,6 +101,7 @@ impl PartialClone {
             remote,
             folder,
             repository,
+            whole: HashSet::new(),
         })
     }
 
@@ -230,8 +233,9 @@ impl PartialClone {
         let act = format!("reading the folders of {}", self.remote.url());
         loop {
             // A tree that came alone is here without those below it; asked for themselves, they bring theirs along.
-            let missing = self.missing_below(&act, tree)?;
+            let (here, missing) = self.look_below(&act, tree)?;
             if missing.is_empty() {
+                self.whole.extend(here);
                 return Ok(());
             }
             self.need(&act, &missing, &["--filter=blob:none"]).await?;
@@ -267,12 +271,13 @@ impl PartialClone {
         Ok(files)
     }
 
-    fn missing_below(&self, act: &str, tree: Oid) -> Result<Vec<Oid>, GitError> {
+    /// The trees below `tree`, itself included, that are here and not yet known to be whole, and those that are missing.
+    fn look_below(&self, act: &str, tree: Oid) -> Result<(HashSet<Oid>, Vec<Oid>), GitError> {
         let mut missing = Vec::new();
         let mut trees = vec![tree];
         let mut seen = HashSet::new();
         while let Some(id) = trees.pop() {
-            if !seen.insert(id) {
+            if self.whole.contains(&id) || !seen.insert(id) {
                 continue;
             }
             if !self.has(id) {
@@ -287,7 +292,7 @@ impl PartialClone {
                     .map(|e| e.id),
             );
         }
-        Ok(missing)
+        Ok((seen, missing))
     }
 
     /// Fetches those of `ids` that are not here.

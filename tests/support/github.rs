@@ -54,6 +54,10 @@ pub struct Account {
     pub rules: Vec<Value>,
     /// What the token's account may do about the rules.
     pub bypass: Option<&'static str>,
+    /// How many entries a listing of everything below a tree has at most.
+    pub listed: usize,
+    /// How many refs stand on one page.
+    pub page: usize,
     /// What an installation's token may do with files.
     pub contents: &'static str,
 }
@@ -64,11 +68,14 @@ pub struct Seen {
     pub method: String,
     /// From the API's address on, without the query.
     pub path: String,
+    pub query: String,
     pub status: u16,
 }
 
 pub struct Shared {
     root: PathBuf,
+    /// The address of the API.
+    api: String,
     contract: &'static Contract,
     account: Mutex<Account>,
     faults: Mutex<Vec<Fault>>,
@@ -100,6 +107,7 @@ impl GitHub {
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             root: root.canonicalize().unwrap(),
+            api: format!("http://{address}{BASE}"),
             contract: Contract::read(),
             account: Mutex::new(Account {
                 archived: false,
@@ -109,6 +117,8 @@ impl GitHub {
                 protection: None,
                 rules: Vec::new(),
                 bypass: None,
+                listed: 100_000,
+                page: usize::MAX,
                 contents: "write",
             }),
             faults: Mutex::default(),
@@ -145,7 +155,7 @@ impl GitHub {
 
     /// The address of the API.
     pub fn api(&self) -> String {
-        format!("http://{}{BASE}", self.address)
+        self.shared.api.clone()
     }
 
     /// Where it listens.
@@ -291,6 +301,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         locked(&worker.seen).push(Seen {
             method: asked.method.to_string(),
             path: asked.path.clone(),
+            query: asked.query.clone(),
             status: reply.status,
         });
         (fault, reply)

@@ -1,6 +1,7 @@
 use git2::{Commit, Repository, Signature, Time};
 
 use super::*;
+use crate::forge::Forge;
 
 fn signature() -> Signature<'static> {
     Signature::new("A", "a@example.com", &Time::new(1, 0)).unwrap()
@@ -111,4 +112,56 @@ async fn a_repository_of_a_folder_is_there_spelled_otherwise_or_absent() {
         let found = forge.standing(&name.parse().unwrap()).await.unwrap();
         assert_eq!(found, expected, "{name}");
     }
+}
+
+#[tokio::test]
+async fn everything_below_a_folder_is_listed_and_its_files_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (forge, repository) = forge(folder.path());
+    let id = commit(&repository, "main", "content").id().to_string();
+    let (repo, id) = ("It".parse().unwrap(), id.parse().unwrap());
+    let forge = Forge::Git(forge);
+    for (path, expected) in [
+        ("", vec!["chart/.argocd-source.yaml", "file", "link"]),
+        ("chart", vec![".argocd-source.yaml"]),
+        ("chart/templates", vec![]),
+        ("other", vec![]),
+        ("Chart", vec![]),
+        ("file", vec![]),
+        ("link/chart", vec![]),
+    ] {
+        let found = forge.everything_in(&repo, &id, path).await.unwrap();
+        let names: Vec<&str> = found.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, expected, "{path}");
+    }
+    let found = forge.everything_in(&repo, &id, "").await.unwrap();
+    let kinds: Vec<Kind> = found.iter().map(|entry| entry.kind).collect();
+    let file = Kind::File { executable: false };
+    assert_eq!(kinds, [file, file, Kind::Link]);
+    let contents = forge.contents(&repo, &[found[0].id]).await.unwrap();
+    assert_eq!(contents, [(found[0].id, b"content".to_vec())].into());
+}
+
+#[tokio::test]
+async fn the_refs_of_a_namespace_are_those_whose_names_begin_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (forge, repository) = forge(folder.path());
+    let repo = "It".parse().unwrap();
+    let forge = Forge::Git(forge);
+    let of = ["refs/heads/locks/", "refs/stagewright/destroyed/"];
+    let none = forge.refs_below(&repo, &of).await.unwrap();
+    assert_eq!(none, BTreeMap::new());
+    let id = commit(&repository, "locks/a/dev", "x").id();
+    commit(&repository, "locksmith", "y");
+    let [inside, proof] = [
+        "refs/x/refs/heads/locks/b",
+        "refs/stagewright/destroyed/c/dev",
+    ];
+    for name in [inside, proof] {
+        repository.reference(name, id, false, "").unwrap();
+    }
+    let found = forge.refs_below(&repo, &of).await.unwrap();
+    let names: Vec<&str> = found.keys().map(String::as_str).collect();
+    assert_eq!(names, ["refs/heads/locks/a/dev", proof]);
+    assert!(found.values().all(|sha| sha.as_str() == id.to_string()));
 }

@@ -1,6 +1,6 @@
 //! What GitHub answered, and what it means: read once, here.
 
-use http::header::DATE;
+use http::header::{DATE, LINK};
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -46,6 +46,19 @@ struct Refusal {
 impl Answer {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Where the answer goes on (<https://docs.github.com/en/rest/using-the-rest-api/using-pagination-in-the-rest-api>).
+    pub(super) fn next_page(&self) -> Option<&str> {
+        let links = self.header(LINK.as_str())?.split(',');
+        let mut next = links.filter_map(|link| {
+            let (address, relation) = link.split_once('>')?;
+            let is_next = relation
+                .split(';')
+                .any(|part| part.trim() == "rel=\"next\"");
+            is_next.then(|| address.trim().strip_prefix('<'))?
+        });
+        next.next()
     }
 
     /// The server's clock, in seconds since 1970.
@@ -237,6 +250,29 @@ mod tests {
                 expected,
                 "{message}"
             );
+        }
+    }
+
+    #[test]
+    fn an_answer_goes_on_where_its_link_says_so() {
+        let next = "<https://api.example.com/r?page=2>; rel=\"next\"";
+        let last = "<https://api.example.com/r?page=9>; rel=\"last\"";
+        for (links, expected) in [
+            (next.to_owned(), Some("https://api.example.com/r?page=2")),
+            (
+                format!("{last}, {next}"),
+                Some("https://api.example.com/r?page=2"),
+            ),
+            (last.to_owned(), None),
+            ("nothing of use".to_owned(), None),
+        ] {
+            let headers = HeaderMap::from_iter([(LINK, links.parse().unwrap())]);
+            let answer = Answer {
+                status: StatusCode::OK,
+                headers,
+                body: "[]".into(),
+            };
+            assert_eq!(answer.next_page(), expected, "{links}");
         }
     }
 

@@ -7,6 +7,7 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use octocrab::Octocrab;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -21,6 +22,9 @@ use super::token::{Access, AppKey, Installed, Secret};
 const VERSION: &str = "2022-11-28";
 /// How many forwardings of a read are followed: a repository may have been renamed more than once.
 const FORWARDS: usize = 3;
+
+/// How many pages of a list are read.
+const PAGES: usize = 1_000;
 
 /// GitHub's REST API.
 pub(super) struct Api {
@@ -128,6 +132,37 @@ impl Api {
         Err(GitHubError::Renamed { to: asked.path })
     }
 
+    /// Reads a list to its last page. `None`: the answer to the first page is `nothing`.
+    pub(super) async fn list<T: DeserializeOwned>(
+        &self,
+        path: String,
+        nothing: StatusCode,
+    ) -> Result<Option<Vec<T>>, GitHubError> {
+        let mut next = Some(path);
+        let mut all = Vec::new();
+        for _ in 0..PAGES {
+            let Some(path) = next else { break };
+            let request = format!("GET {path}");
+            let answer = self.get(path, Form::Json).await?;
+            if answer.status == nothing && all.is_empty() {
+                return Ok(None);
+            }
+            all.extend(answer.content::<Vec<T>>(&request)?);
+            next = match answer.next_page() {
+                None => return Ok(Some(all)),
+                Some(to) => Some(self.path_of(to).ok_or_else(|| GitHubError::Elsewhere {
+                    request,
+                    to: to.to_owned(),
+                })?),
+            };
+        }
+        Err(GitHubError::TooLarge {
+            what: "the list".to_owned(),
+            holds: "pages",
+            most: PAGES,
+        })
+    }
+
     /// Writes. A forwarding is not followed: what was meant for one repository is written to no other.
     pub(super) async fn write(
         &self,
@@ -155,11 +190,13 @@ impl Api {
             return None;
         }
         let location = answer.header(LOCATION.as_str()).unwrap_or_default();
-        let path = location.strip_prefix(&self.base).unwrap_or(location);
-        Some(match path.starts_with('/') && !path.starts_with("//") {
-            true => Ok(path.to_owned()),
-            false => Err(location.to_owned()),
-        })
+        Some(self.path_of(location).ok_or_else(|| location.to_owned()))
+    }
+
+    /// The path of an address of this API.
+    fn path_of(&self, address: &str) -> Option<String> {
+        let path = address.strip_prefix(&self.base).unwrap_or(address);
+        (path.starts_with('/') && !path.starts_with("//")).then(|| path.to_owned())
     }
 
     /// An answer that is no limit and no fault of the server, after the waits that it takes.

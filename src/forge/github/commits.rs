@@ -1,7 +1,8 @@
 //! Which commit is meant: by a branch, a tag, the first digits of its id, or a revision as Argo CD takes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use http::StatusCode;
 use serde::Deserialize;
 
 use super::error::GitHubError;
@@ -60,6 +61,24 @@ impl GitHubForge {
             object = self.get::<Reference>(path).await?.object;
         }
         Ok(object.sha.parse().ok())
+    }
+
+    /// The refs below a namespace (`refs/…/`), and where they are.
+    pub(in crate::forge) async fn refs_below(
+        &self,
+        repo: &RepoName,
+        namespace: &str,
+    ) -> Result<BTreeMap<String, CommitSha>, ForgeError> {
+        // GitHub takes a beginning of a name, and not for certain one with a slash at its end.
+        let beginning = namespace.trim_start_matches("refs/").trim_end_matches('/');
+        let path = self.path(repo, &format!("/git/matching-refs/{}", encoded(beginning)));
+        // 409: the repository is empty.
+        let found = self.api.list::<Reference>(path, StatusCode::CONFLICT).await;
+        let found = found.map_err(unread(repo))?.unwrap_or_default();
+        let found = found.into_iter().filter(|r| r.name.starts_with(namespace));
+        Ok(found
+            .filter_map(|r| Some((r.name, r.object.sha.parse().ok()?)))
+            .collect())
     }
 
     async fn branches(&self, repo: &RepoName) -> Result<Vec<Branch>, GitHubError> {

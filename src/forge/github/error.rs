@@ -67,6 +67,26 @@ pub enum GitHubError {
         /// The folder.
         folder: String,
     },
+    /// More than is read.
+    #[error("{what} holds more than {most} {holds}, and so many are not read")]
+    TooLarge {
+        /// A folder or a list.
+        what: String,
+        /// What there is too much of.
+        holds: &'static str,
+        /// How many are read.
+        most: usize,
+    },
+    /// The next page is somewhere else.
+    #[error(
+        "GitHub's answer to {request} goes on at {to}, which does not lie below forge.github.api: set that to the address by which GitHub knows itself"
+    )]
+    Elsewhere {
+        /// Method and path.
+        request: String,
+        /// Where it goes on.
+        to: String,
+    },
     /// What GitHub lists, or made, is not what its id says.
     #[error(
         "{what} is not what its id says, so nothing was changed on the branch: make this change with git"

@@ -4,6 +4,7 @@
 use git2::{ObjectType, Oid};
 use serde::{Deserialize, Serialize};
 
+use crate::git::tree;
 use crate::names::CommitSha;
 
 use super::error::GitHubError;
@@ -14,6 +15,9 @@ pub(super) const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 /// A ref (the schema `git-ref`).
 #[derive(Deserialize)]
 pub(super) struct Reference {
+    /// From `refs/` on.
+    #[serde(default, rename = "ref")]
+    pub(super) name: String,
     pub(super) object: Object,
 }
 
@@ -73,6 +77,24 @@ impl Entry {
             mode: "040000".to_owned(),
             kind: Kind::Tree,
             sha: sha.to_owned(),
+        }
+    }
+
+    /// The same as git has it, under another name.
+    pub(super) fn as_git(&self, name: String) -> Result<tree::Entry, GitHubError> {
+        let kind = match (self.kind, self.mode.as_str()) {
+            (Kind::Tree, _) => tree::Kind::Tree,
+            (Kind::Commit, _) => tree::Kind::Submodule,
+            (Kind::Blob, "120000") => tree::Kind::Link,
+            (Kind::Blob, mode) => tree::Kind::File {
+                executable: mode == "100755",
+            },
+        };
+        match full_id(&self.sha) {
+            Some(id) => Ok(tree::Entry { kind, id, name }),
+            None => Err(GitHubError::NotProven {
+                what: format!("the listing with {name}"),
+            }),
         }
     }
 

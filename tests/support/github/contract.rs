@@ -77,8 +77,11 @@ impl Contract {
         let parameters = operation["parameters"].as_array().unwrap();
         let known: Vec<&Value> = parameters.iter().map(|p| self.resolved(p)).collect();
         let names = query.split('&').filter_map(|pair| pair.split('=').next());
+        // The number of a page is in the link that the page before it answered with.
+        let pages = !operation["responses"]["200"]["headers"]["Link"].is_null();
         names
             .filter(|name| !name.is_empty())
+            .filter(|name| !pages || *name != "page")
             .filter(|name| {
                 !known
                     .iter()

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use git2::{Oid, Repository, Signature, Time};
+use git2::{Oid, Repository, Signature, Time, TreeWalkMode, TreeWalkResult};
 use serde_json::{Value, json};
 
 use super::routes::id_of;
@@ -77,6 +77,31 @@ pub fn tree(repository: &Repository, name: &str, status: u16) -> Reply {
     let truncated = entries.len() < found.len();
     let value = json!({ "sha": name, "url": URL, "truncated": truncated, "tree": entries });
     Reply::json(status, value)
+}
+
+/// A tree with everything below it, each folder before what it holds.
+pub fn all_below(repository: &Repository, name: &str, most: usize) -> Reply {
+    let found = Oid::from_str(name).and_then(|id| repository.find_tree(id));
+    let Ok(found) = found else {
+        return Reply::refusal(404, "Not Found");
+    };
+    let mut entries = Vec::new();
+    found
+        .walk(TreeWalkMode::PreOrder, |folder, entry| {
+            entries.push(json!({
+                "path": format!("{folder}{}", entry.name().unwrap()),
+                "mode": format!("{:06o}", entry.filemode()),
+                "type": entry.kind().map_or("commit", |kind| kind.str()),
+                "sha": entry.id().to_string(),
+                "url": URL,
+            }));
+            TreeWalkResult::Ok
+        })
+        .unwrap();
+    let truncated = entries.len() > most;
+    entries.truncate(most);
+    let value = json!({ "sha": name, "url": URL, "truncated": truncated, "tree": entries });
+    Reply::json(200, value)
 }
 
 pub fn blob(repository: &Repository, name: &str, raw: bool) -> Reply {

@@ -24,7 +24,8 @@ pub struct Call {
     name: String,
 }
 
-const ROUTES: [(&str, &str, &str); 18] = [
+const ROUTES: [(&str, &str, &str); 19] = [
+    ("GET", "git/matching-refs/", "/git/matching-refs/{ref}"),
     ("GET", "git/ref/", "/git/ref/{ref}"),
     ("GET", "git/commits/", "/git/commits/{commit_sha}"),
     ("GET", "git/trees/", "/git/trees/{tree_sha}"),
@@ -139,6 +140,11 @@ impl Call {
                 }
             }
             ("GET", "/git/commits/{commit_sha}") => objects::commit(&repository, &self.name),
+            ("GET", "/git/matching-refs/{ref}") => self.matching(shared, &repository, asked),
+            ("GET", "/git/trees/{tree_sha}") if asked.query.contains("recursive=") => {
+                let most = locked(&shared.account).listed;
+                objects::all_below(&repository, &self.name, most)
+            }
             ("GET", "/git/trees/{tree_sha}") => objects::tree(&repository, &self.name, 200),
             ("GET", "/git/blobs/{file_sha}") => objects::blob(&repository, &self.name, asked.raw),
             ("GET", "/git/tags/{tag_sha}") => objects::tag(&repository, &self.name, example()),
@@ -229,6 +235,37 @@ impl Call {
         value["commit"]["sha"] = found.get().target().unwrap().to_string().into();
         value["protected"] = locked(&shared.account).protection.is_some().into();
         Reply::json(200, value)
+    }
+
+    /// All refs whose names begin so, in pages where the account says so.
+    fn matching(&self, shared: &Shared, repository: &Repository, asked: &Asked) -> Reply {
+        let beginning = format!("refs/{}", self.name);
+        let refs = repository.references().unwrap().map(Result::unwrap);
+        let mut refs: Vec<_> = refs
+            .filter(|found| found.name().unwrap().starts_with(&beginning))
+            .collect();
+        refs.sort_by_key(|found| found.name().unwrap().to_owned());
+        let page = asked.query.strip_prefix("page=");
+        let page: usize = page.map_or(1, |number| number.parse().unwrap());
+        let size = locked(&shared.account).page;
+        let (before, after) = (
+            (page - 1) * size,
+            refs.len().saturating_sub((page - 1) * size),
+        );
+        let here = refs.iter().skip(before).take(size).map(|found| {
+            let name = found.name().unwrap().strip_prefix("refs/").unwrap();
+            objects::reference(repository, name, found.target().unwrap())
+        });
+        let mut reply = Reply::json(200, here.collect());
+        if after > size {
+            let list = format!("{}{}", shared.api, asked.path);
+            let next = page + 1;
+            reply.headers.push((
+                "link",
+                format!("<{list}?page=1>; rel=\"first\", <{list}?page={next}>; rel=\"next\""),
+            ));
+        }
+        reply
     }
 
     fn move_ref(&self, shared: &Shared, repository: &Repository, body: &Value) -> Reply {

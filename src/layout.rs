@@ -1,14 +1,16 @@
 //! The `layout:` templates: where an estate keeps its Terraform, its configuration and its states, and how it names
 //! Applications and namespaces.
 
+mod glob;
 mod template;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::names::{
-    AppName, AppPath, NameError, Namespace, RepoName, StageName, StateKey, from_text,
+    AppName, AppPath, NameError, Namespace, RepoName, StageName, StateKey, Target, from_text,
 };
-use template::{Glob, Template, Values};
+use glob::Glob;
+use template::{Template, Values};
 
 /// The layout of an estate. Every template was checked when it was read, so filling in one of the paths cannot fail
 /// and cannot leave the clone.
@@ -173,6 +175,19 @@ impl Layout {
             key: template::STATE_KEY.name,
             template: self.state_key.to_string(),
             source,
+        })
+    }
+
+    /// The stage whose state lies at this path of the state repository; `None` for the path of no state.
+    pub fn target_of_state(&self, prefix: &str, key: &StateKey) -> Option<Target> {
+        let [repo, path, stage] = self.state_key.taken_apart(prefix, key.as_str())?;
+        Some(Target {
+            repo: repo.parse().ok()?,
+            path: match path.as_str() {
+                "" => None,
+                path => Some(path.parse().ok()?),
+            },
+            stage: stage.parse().ok()?,
         })
     }
 

@@ -1,4 +1,4 @@
-//! Templates with placeholders, and the pattern that picks variable files.
+//! Templates with placeholders.
 
 use std::fmt;
 
@@ -142,21 +142,49 @@ impl Template {
 
     /// What may stand for `{stage}` in one of the segments of a path that was made of this template.
     pub(super) fn stages_in<'t>(&'t self, path: &'t str) -> impl Iterator<Item = &'t str> {
-        let around = self.0.iter().filter_map(|segment| {
-            let at = segment
-                .iter()
-                .position(|piece| *piece == Piece::Placeholder(Stage))?;
-            let text = |piece: Option<&'t Piece>| match piece {
-                Some(Piece::Literal(text)) => text.as_str(),
-                _ => "",
-            };
-            let before = at.checked_sub(1).and_then(|before| segment.get(before));
-            Some((text(before), text(segment.get(at + 1))))
-        });
+        let around = self.0.iter().filter_map(|segment| around(segment, Stage));
         around.flat_map(move |(before, after)| {
             let stage = move |segment: &'t str| segment.strip_prefix(before)?.strip_suffix(after);
             path.split('/').filter_map(stage)
         })
+    }
+
+    /// What stands for `{repo}`, `{path}` and `{stage}` in a path that was made of this template with this prefix. `{path}` has the
+    /// segments that the others leave.
+    pub(super) fn taken_apart(&self, prefix: &str, filled: &str) -> Option<[String; 3]> {
+        let of_prefix = prefix.split('/').filter(|s| !s.is_empty()).count();
+        let long = |segment: &Vec<Piece>, of_path| match segment.as_slice() {
+            [Piece::Placeholder(Path)] => of_path,
+            [Piece::Placeholder(Prefix)] => of_prefix,
+            _ => 1,
+        };
+        let (least, with_one) = (
+            self.0.iter().map(|segment| long(segment, 0)).sum(),
+            self.0.iter().map(|segment| long(segment, 1)).sum::<usize>(),
+        );
+        let mut rest = filled.split('/');
+        let left = rest.clone().count().checked_sub(least)?;
+        let of_path = left.checked_div(with_one - least).unwrap_or_default();
+        let [mut repo, mut path, mut stage] = [const { String::new() }; 3];
+        for segment in &self.0 {
+            let found: Vec<&str> = rest.by_ref().take(long(segment, of_path)).collect();
+            let found = found.join("/");
+            for (placeholder, value) in [(Repo, &mut repo), (Path, &mut path), (Stage, &mut stage)]
+            {
+                if let Some((before, after)) = around(segment, placeholder) {
+                    *value = found.strip_prefix(before)?.strip_suffix(after)?.to_owned();
+                }
+            }
+        }
+        let values = Values {
+            app: "",
+            path: &path,
+            prefix,
+            repo: &repo,
+            stage: &stage,
+        };
+        // Whatever was not looked at above is looked at so.
+        (self.fill(&values) == filled).then_some([repo, path, stage])
     }
 
     fn holds(&self, placeholder: Placeholder) -> bool {
@@ -165,6 +193,18 @@ impl Template {
             .flatten()
             .any(|piece| *piece == Piece::Placeholder(placeholder))
     }
+}
+
+/// The texts before and behind a placeholder that stands in this segment.
+fn around<'t>(segment: &'t [Piece], placeholder: Placeholder) -> Option<(&'t str, &'t str)> {
+    let is = |piece: &Piece| *piece == Piece::Placeholder(placeholder);
+    let at = segment.iter().position(is)?;
+    let text = |piece: Option<&'t Piece>| match piece {
+        Some(Piece::Literal(text)) => text.as_str(),
+        _ => "",
+    };
+    let before = at.checked_sub(1).and_then(|before| segment.get(before));
+    Some((text(before), text(segment.get(at + 1))))
 }
 
 impl fmt::Display for Template {
@@ -194,9 +234,9 @@ impl Serialize for Template {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the template {text:?} of layout.{key} {fault}")]
 pub(super) struct TemplateError {
-    key: &'static str,
-    text: String,
-    fault: String,
+    pub(super) key: &'static str,
+    pub(super) text: String,
+    pub(super) fault: String,
 }
 
 impl Key {
@@ -334,74 +374,5 @@ impl Key {
             )),
             None => Ok(()),
         }
-    }
-}
-
-/// A pattern for file names of one folder: `*` stands for any characters, `?` for one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub(super) struct Glob(String);
-
-impl Default for Glob {
-    fn default() -> Self {
-        Self("*.tfvars".to_owned())
-    }
-}
-
-impl Glob {
-    pub(super) fn pattern(&self) -> &str {
-        &self.0
-    }
-
-    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
-        let refuse = |fault: String| TemplateError {
-            key: "tfvars",
-            text: text.to_owned(),
-            fault,
-        };
-        if text.is_empty() {
-            return Err(refuse("is empty".to_owned()));
-        }
-        let known = |c: char| c.is_ascii_alphanumeric() || "._-+ *?".contains(c);
-        match text.chars().find(|c| !known(*c)) {
-            Some(c) => Err(refuse(format!(
-                "has the character {:?}; it is a pattern for the file names of one folder, of letters, digits, \".\", \"_\", \"-\", \"+\", blanks, \"*\" and \"?\"",
-                c.to_string()
-            ))),
-            None => Ok(Self(text.to_owned())),
-        }
-    }
-
-    /// Matches from left to right and, where the text does not fit, lets the last `*` take one character more: time
-    /// grows with the product of both lengths at worst.
-    pub(super) fn matches(&self, file_name: &str) -> bool {
-        if file_name.starts_with('.') && !self.0.starts_with('.') {
-            return false;
-        }
-        let pattern: Vec<char> = self.0.chars().collect();
-        let text: Vec<char> = file_name.chars().collect();
-        let (mut p, mut t) = (0, 0);
-        let mut last_star: Option<(usize, usize)> = None;
-        while t < text.len() {
-            match pattern.get(p) {
-                Some('*') => {
-                    last_star = Some((p, t));
-                    p += 1;
-                }
-                Some(c) if *c == '?' || *c == text[t] => {
-                    p += 1;
-                    t += 1;
-                }
-                _ => match last_star {
-                    Some((star, taken)) => {
-                        last_star = Some((star, taken + 1));
-                        p = star + 1;
-                        t = taken + 1;
-                    }
-                    None => return false,
-                },
-            }
-        }
-        pattern[p..].iter().all(|c| *c == '*')
     }
 }

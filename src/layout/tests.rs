@@ -243,3 +243,49 @@ fn the_stage_of_a_configuration_folder_is_told_by_its_path() {
     let file = "PlatformDeploy/stages/of-dev-here/headlamp/values.yaml";
     assert_eq!(of(&other, Some(&path), file).as_deref(), Some("dev"));
 }
+
+#[test]
+fn the_path_of_a_state_leads_back_to_its_stage() {
+    let targets = [
+        "PlatformDeploy/prd",
+        "PlatformDeploy/headlamp/prd",
+        "PlatformDeploy/a/b/c/prd",
+        "prd/prd/prd/prd",
+        "terraform.tfstate/argocd/prd",
+    ];
+    for template in [
+        "{prefix}/{repo}/{path}/{stage}/terraform.tfstate",
+        "{repo}/{path}/{stage}",
+        "{stage}/{prefix}/of-{repo}.git/{path}/state",
+        "{repo}/{path}/{stage}.tfstate",
+        "{path}/{repo}/x/{path}/{stage}",
+    ] {
+        let layout = Layout::from_json(&format!(r#"{{"state_key": "{template}"}}"#)).unwrap();
+        for prefix in ["", "argocd", "a/b"] {
+            for target in targets {
+                let target: Target = target.parse().unwrap();
+                let (repo, path) = (&target.repo, target.path.as_ref());
+                let key = layout.state_key(prefix, repo, path, &target.stage).unwrap();
+                let found = layout.target_of_state(prefix, &key);
+                assert_eq!(found, Some(target), "{key} of {template}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_that_is_no_states_leads_to_no_stage() {
+    let layout = Layout::default();
+    for key in [
+        "README.md",
+        "argocd/PlatformDeploy/terraform.tfstate",
+        "argocd/PlatformDeploy/prd/terraform.tfstate.backup",
+        "argocd/PlatformDeploy/prd/terraform.tfstate/x",
+        "other/PlatformDeploy/prd/terraform.tfstate",
+        "argocd/PlatformDeploy/UPPER/terraform.tfstate",
+        "argocd",
+    ] {
+        let found = layout.target_of_state("argocd", &key.parse().unwrap());
+        assert_eq!(found, None, "{key}");
+    }
+}

@@ -56,7 +56,7 @@ pub(super) struct GitHubForge {
     pub(super) url: RepoUrl,
     #[serde(default = "github_api", deserialize_with = "api_url")]
     pub(super) api: String,
-    #[serde(default, deserialize_with = "variable")]
+    #[serde(default, deserialize_with = "variable_of_github")]
     pub(super) token_env: Option<String>,
     pub(super) token_file: Option<PathBuf>,
     pub(super) app: Option<GitHubApp>,
@@ -172,7 +172,7 @@ pub(super) struct Jenkins {
     pub(super) url: Option<String>,
     #[serde(default, deserialize_with = "user")]
     pub(super) user: Option<String>,
-    #[serde(default, deserialize_with = "variable")]
+    #[serde(default, deserialize_with = "variable_of_jenkins")]
     pub(super) token_env: Option<String>,
     pub(super) token_file: Option<PathBuf>,
     pub(super) folder: Option<PathBuf>,
@@ -353,8 +353,23 @@ fn api_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
     })
 }
 
+fn variable_of_github<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    variable(deserializer, "GITHUB_TOKEN")
+}
+
+fn variable_of_jenkins<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    variable(deserializer, "JENKINS_TOKEN")
+}
+
 /// A variable's name, and not the token itself, which is not repeated then.
-fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+fn variable<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    example: &str,
+) -> Result<Option<String>, D::Error> {
     from_text(deserializer, |text| {
         if TOKEN_PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
             return Err(
@@ -368,10 +383,9 @@ fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
         if sound {
             Ok(Some(text.to_owned()))
         } else {
-            Err(
-                "token_env must be the name of an environment variable, such as GITHUB_TOKEN"
-                    .to_owned(),
-            )
+            Err(format!(
+                "token_env must be the name of an environment variable, such as {example}"
+            ))
         }
     })
 }

@@ -357,7 +357,7 @@ fn faults_name_file_line_and_column() {
                 "{git: {root: git}}",
                 "{github: {owner: a, token_env: 'A-B'}}",
             ),
-            "1:39: forge.github.token_env: token_env must be the name of an environment variable",
+            "1:39: forge.github.token_env: token_env must be the name of an environment variable, such as GITHUB_TOKEN",
         ),
         (
             SOUND.replace(
@@ -576,6 +576,10 @@ fn jenkins_is_a_server_with_a_user_and_the_place_of_a_token_or_a_folder() {
         (
             "{url: 'https://a', user: b, token_env: ghp_x}",
             "token_env holds a token",
+        ),
+        (
+            "{url: 'https://a', user: b, token_env: 'C-D'}",
+            "such as JENKINS_TOKEN",
         ),
     ] {
         let text = error(&format!("{SOUND}jenkins: {jenkins}\n"));

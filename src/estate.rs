@@ -85,11 +85,9 @@ impl EstateError {
                 true => Outcome::Refused,
                 false => Outcome::Failed,
             },
-            EstateError::SettingsName { source, .. } => match **source {
-                ForgeError::NoRepository { .. }
-                | ForgeError::NotSeen { .. }
-                | ForgeError::OtherSpelling { .. } => Outcome::Usage,
-                _ => Outcome::Failed,
+            EstateError::SettingsName { source, .. } => match source.is_about_the_question() {
+                true => Outcome::Usage,
+                false => Outcome::Failed,
             },
             EstateError::GitHub(GitHubError::Token(_)) => Outcome::Usage,
             EstateError::Cluster(error) => of_cluster(error),

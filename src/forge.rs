@@ -249,6 +249,14 @@ impl Forge {
         tokio::time::sleep(longest.mul_f64(part())).await;
     }
 
+    /// Refuses a repository that the forge says nobody writes to any more, such as an archived one.
+    pub async fn takes_commits(&self, repo: &RepoName) -> Result<(), ForgeError> {
+        match self {
+            Forge::Git(_) => Ok(()),
+            Forge::GitHub(forge) => forge.takes_commits(repo).await,
+        }
+    }
+
     /// Finds out, as far as the forge tells, whether the branch would take a commit; writes nothing.
     pub async fn may_write(&self, repo: &RepoName, branch: &BranchName) -> Result<(), ForgeError> {
         match self {

@@ -156,6 +156,9 @@ async fn carry_out(
         progress.base = Some(head);
         return Ok(Outcome::Done);
     }
+    if wanted.mode == Mode::Commit {
+        forge.may_write(&place.repo, &place.branch).await?;
+    }
     let mut faults = Vec::new();
     if let Some(producer) = change.wanted() {
         let facts = gather(producer, &text, &forge, settings, place).await?;

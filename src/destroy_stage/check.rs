@@ -38,6 +38,8 @@ pub(super) async fn check(
     report::heading("target", target);
     let spelled = forge.canonical_name(&target.repo).await;
     spelled.map_err(|error| DestroyError::of_target(error, wanted.asker()))?;
+    // The end of it all is a commit there.
+    forge.takes_commits(&target.repo).await?;
     check_settings_names(&forge, settings).await?;
     let addresses = [forge.known_url(&target.repo), forge.fetch_url(&target.repo)];
     report::heading("known as", &addresses[0]);

@@ -115,7 +115,7 @@ impl ForgeError {
         matches!(self, ForgeError::GitHub { source, .. } if source.is_passing())
     }
 
-    /// Whether the forge was read, and does not have what was asked for, or has it under another name.
+    /// Whether the forge was read, and does not have what was asked for, has it under another name, or lets nobody write to it.
     pub fn is_about_the_question(&self) -> bool {
         match self {
             ForgeError::NoRepository { .. }
@@ -123,7 +123,10 @@ impl ForgeError {
             | ForgeError::OtherSpelling { .. }
             | ForgeError::Absent(_)
             | ForgeError::NotReachable { .. } => true,
-            ForgeError::GitHub { source, .. } => matches!(**source, GitHubError::Renamed { .. }),
+            ForgeError::GitHub { source, .. } => matches!(
+                **source,
+                GitHubError::Renamed { .. } | GitHubError::ReadOnly { .. }
+            ),
             ForgeError::NoFile { .. }
             | ForgeError::Git { .. }
             | ForgeError::List { .. }

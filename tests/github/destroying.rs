@@ -141,15 +141,18 @@ fn a_retired_stage_goes_and_its_config_by_at_most_twelve_requests_of_a_large_rep
 }
 
 #[test]
-fn an_archived_repository_is_refused_before_anything_is_destroyed() {
+fn an_archived_repository_is_refused_by_each_step_before_anything_is_launched() {
     let site = Site::new();
     site.done("preview");
     site.github.change(|account| account.archived = true);
-    let output = site.step("destroy");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("it is archived"), "{said}");
-    assert!(output.stdout.is_empty());
+    for step in ["destroy", "check", "preview"] {
+        let output = site.step(step);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{step}: {said}");
+        let refusal = "FieldnotesDeploy could not be written\n  because: it is archived";
+        assert!(said.contains(refusal), "{step}: {said}");
+        assert!(output.stdout.is_empty(), "{step}");
+    }
 }
 
 #[test]

@@ -100,6 +100,11 @@ impl JenkinsDouble {
         format!("http://{}{BASE}", self.address)
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// A job with its builds, the last one last.
     pub fn job(&self, name: &str, builds: &[Build]) {
         let mut jobs = self.site.jobs.lock().unwrap();

@@ -9,7 +9,7 @@ use crate::report;
 
 use super::api::Form;
 use super::error::{GitHubError, Said};
-use super::{GitHubForge, encoded_whole, unwritten};
+use super::{GitHubForge, encoded_whole, unread, unwritten};
 use crate::forge::ForgeError;
 
 /// A branch (the schema `branch-with-protection`).
@@ -62,7 +62,23 @@ const STOPPING: [&str; 5] = [
 /// The rule that takes signed commits only.
 const SIGNATURES: &str = "required_signatures";
 
+impl super::Repository {
+    /// Refuses one that is only read any more.
+    fn is_open(&self) -> Result<(), GitHubError> {
+        match self.read_only() {
+            Some(how) => Err(GitHubError::ReadOnly { how }),
+            None => Ok(()),
+        }
+    }
+}
+
 impl GitHubForge {
+    /// Refuses a repository that is only read any more, whoever asks.
+    pub(in crate::forge) async fn takes_commits(&self, repo: &RepoName) -> Result<(), ForgeError> {
+        let found = self.repository(repo).await.map_err(unread(repo))?;
+        found.is_open().map_err(unwritten(repo))
+    }
+
     /// Refuses what GitHub lets us see that it would refuse. What it does not let us see is said, and left to the commit.
     pub(in crate::forge) async fn may_write(
         &self,
@@ -82,9 +98,7 @@ impl GitHubForge {
         let answer = self.api.get(path.clone(), Form::Json).await?;
         let found: super::Repository = answer.content(&format!("GET {path}"))?;
         self.same_name(repo, &found)?;
-        if let Some(how) = found.read_only() {
-            return Err(GitHubError::ReadOnly { how });
-        }
+        found.is_open()?;
         let forbidden = |needs: Option<&str>, said: &str| GitHubError::Forbidden {
             needs: needs.map(str::to_owned),
             said: Said(said.to_owned()),

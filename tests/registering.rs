@@ -3,6 +3,8 @@
 
 #[path = "registering/adapter.rs"]
 mod adapter;
+#[path = "registering/certificates.rs"]
+mod certificates;
 #[path = "registering/estate.rs"]
 mod estate;
 #[path = "support/github.rs"]
@@ -14,5 +16,7 @@ mod jenkins;
 mod meeting;
 #[path = "registering/on_github.rs"]
 mod on_github;
+#[path = "support/proxy.rs"]
+mod proxy;
 #[path = "support/repositories.rs"]
 mod repositories;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use reqwest::StatusCode;
 
 use crate::names::JobName;
+use crate::web::Distrust;
 
 /// Something of Jenkins that could not be read, or that it does not have.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,9 @@ pub enum JenkinsError {
         /// The file.
         file: PathBuf,
     },
+    /// What answers there cannot prove that it is Jenkins.
+    #[error(transparent)]
+    Distrusted(#[from] Distrust),
     /// There is no client.
     #[error("Jenkins cannot be asked")]
     Client(#[source] reqwest::Error),

@@ -172,7 +172,15 @@ impl HttpJenkins {
         };
         let mut forwards = 0;
         loop {
-            let answer = self.send(&url).await.map_err(no_answer)?;
+            let answer = match self.send(&url).await {
+                Ok(answer) => answer,
+                Err(error) => {
+                    return Err(match web::distrust(url.as_str(), &error) {
+                        Some(distrust) => distrust.into(),
+                        None => no_answer(error),
+                    });
+                }
+            };
             match self.forward(&url, &answer, asked)? {
                 None => {
                     if !self.judge(&answer, asked, tries)? {

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Output;
 
 use git2::Repository;
+use rcgen::CertificateParams;
 
 use crate::double::{Fault, GitHub, Seen, TOKEN, What};
 use crate::estate::Estate;
@@ -170,7 +171,8 @@ fn a_limit_that_lasts_too_long_ends_with_the_code_for_later() {
 fn the_api_is_reached_through_a_proxy_and_known_by_a_certificate_of_ones_own() {
     let site = Site::new();
     let host = "github.example.test";
-    let proxy = Proxy::before(site.github.address(), host);
+    let sound = CertificateParams::new([host.to_owned()]).unwrap();
+    let proxy = Proxy::showing(&sound, site.github.address(), host);
     let file = site.estate.path().join("sandbox/stagewright.yaml");
     let settings = fs::read_to_string(&file).unwrap();
     let api = format!("https://{host}/api/v3");
@@ -185,9 +187,13 @@ fn the_api_is_reached_through_a_proxy_and_known_by_a_certificate_of_ones_own() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(!site.github.seen().is_empty());
 
-    // Without the certificate nothing is sent.
+    // Without the certificate nothing is sent, and the same is not tried again.
+    let connections = proxy.connections();
     let output = site.step_with("check", &[through]);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(10), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let told = format!("the certificate of https://{host} is by an authority that is not trusted");
+    assert!(said.contains(&told), "{said}");
     assert!(site.github.seen().is_empty());
+    assert_eq!(proxy.connections(), connections + 1);
 }

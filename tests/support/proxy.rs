@@ -3,7 +3,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rcgen::{CertificateParams, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
@@ -16,24 +18,32 @@ pub struct Proxy {
     pub url: String,
     /// The certificate that the host shows, in PEM.
     pub certificate: String,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Proxy {
-    /// Knows one host, `host` on port 443, and answers there with what `server` answers.
-    pub fn before(server: SocketAddr, host: &'static str) -> Proxy {
-        let made = rcgen::generate_simple_self_signed([host.to_owned()]).unwrap();
-        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    /// Knows one host, `host` on port 443, which shows this certificate, and answers there with what `server` answers.
+    pub fn showing(
+        certificate: &CertificateParams,
+        server: SocketAddr,
+        host: &'static str,
+    ) -> Proxy {
+        let key = KeyPair::generate().unwrap();
+        let certificate = certificate.self_signed(&key).unwrap();
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], PrivateKeyDer::from(key))
+            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::from(key))
             .unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&connections);
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -42,14 +52,21 @@ impl Proxy {
             runtime.block_on(async {
                 let listener = TcpListener::from_std(listener).unwrap();
                 while let Ok((client, _)) = listener.accept().await {
+                    counted.fetch_add(1, Ordering::Relaxed);
                     tokio::spawn(tunnel(client, acceptor.clone(), server, host));
                 }
             });
         });
         Proxy {
             url,
-            certificate: made.cert.pem(),
+            certificate: certificate.pem(),
+            connections,
         }
+    }
+
+    /// How many came.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 }
 

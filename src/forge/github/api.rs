@@ -225,7 +225,10 @@ impl Api {
                         continue;
                     }
                 },
-                Err(error) => Unanswered::Connection(error),
+                Err(error) => match web::distrust(&self.base, &*error) {
+                    Some(distrust) => return Err(distrust.into()),
+                    None => Unanswered::Connection(error),
+                },
             };
             let wait = match unsure {
                 Unsure::SendAgain => waits.for_fault(),

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use http::StatusCode;
 
+use crate::web::Distrust;
+
 /// Why GitHub did not do, or could not be asked for, what was wanted. What would lift it stands in the sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum GitHubError {
@@ -16,6 +18,9 @@ pub enum GitHubError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// What answers there cannot prove that it is GitHub.
+    #[error(transparent)]
+    Distrusted(#[from] Distrust),
     /// There is no token where the settings say that it is.
     #[error(transparent)]
     Token(#[from] TokenError),

@@ -14,11 +14,8 @@ use super::{Build, JenkinsError, Job, LARGEST_ARTIFACT};
 
 /// The most bytes of what is said about a job.
 const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
-/// How long an answer may take in all.
-const WHOLE: Duration = Duration::from_secs(180);
-/// How often a server that gives no answer of use is asked, and how long it is left alone before the second time.
+/// How often a server that gives no answer of use is asked.
 const TRIES: u32 = 3;
-const PAUSE: Duration = Duration::from_millis(500);
 /// How many forwardings of an artifact are followed: Jenkins may serve it from a resource root of its own
 /// (<https://www.jenkins.io/doc/book/security/user-content/#resource-root-url>).
 const FORWARDS: usize = 3;
@@ -29,7 +26,21 @@ pub struct HttpJenkins {
     /// Without a slash at its end.
     base: String,
     access: Option<(String, String)>,
+    patience: Patience,
 }
+
+/// The lengths of all waits; a test has shorter ones.
+struct Patience {
+    /// How long an answer may take in all.
+    whole: Duration,
+    /// How long a server that gives no answer of use is left alone before the second try.
+    pause: Duration,
+}
+
+const PATIENCE: Patience = Patience {
+    whole: Duration::from_secs(180),
+    pause: Duration::from_millis(500),
+};
 
 /// One question.
 #[derive(Clone, Copy)]
@@ -51,6 +62,7 @@ impl HttpJenkins {
             client: web::client().map_err(JenkinsError::Client)?,
             base: url.to_owned(),
             access,
+            patience: PATIENCE,
         })
     }
 
@@ -152,7 +164,7 @@ impl HttpJenkins {
                 return Err(error);
             }
             tracing::debug!(%error, "asked again");
-            tokio::time::sleep(PAUSE * tries).await;
+            tokio::time::sleep(self.patience.pause * tries).await;
             tries += 1;
         }
     }
@@ -197,7 +209,7 @@ impl HttpJenkins {
 
     /// The token goes to Jenkins itself alone.
     async fn send(&self, url: &Url) -> Result<Response, reqwest::Error> {
-        let mut request = self.client.get(url.clone()).timeout(WHOLE);
+        let mut request = self.client.get(url.clone()).timeout(self.patience.whole);
         let own = Url::parse(&self.base).is_ok_and(|base| base.origin() == url.origin());
         if let Some((user, token)) = self.access.as_ref().filter(|_| own) {
             request = request.basic_auth(user, Some(token));
@@ -324,5 +336,28 @@ fn token(place: &TokenPlace) -> Result<String, JenkinsError> {
             })?;
             sound(&text).ok_or_else(|| JenkinsError::NoToken { file: file.clone() })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_takes_connections_and_says_nothing_is_left_for_later_after_three_tries()
+    {
+        // The system takes the connections, and nobody is there to answer.
+        let silent = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap());
+        let mut jenkins = HttpJenkins::open(&url, None).unwrap();
+        jenkins.patience = Patience {
+            whole: Duration::from_millis(50),
+            pause: Duration::from_millis(1),
+        };
+        let error = jenkins.job(&"AaC/Shop".parse().unwrap()).await.unwrap_err();
+        assert!(error.is_passing(), "{error}");
+        let told =
+            format!("{url} gave no whole answer to the question for the job AaC/Shop, 3 times");
+        assert_eq!(error.to_string(), told);
     }
 }

@@ -141,6 +141,33 @@ async fn the_removal_takes_eight_requests_however_large_the_repository_is() {
 }
 
 #[tokio::test]
+async fn the_removal_takes_one_request_more_for_each_folder_above_it() {
+    for (folder, requests) in [("apps/config/demo", 9), ("a/b/c/d/config/demo", 12)] {
+        let values = format!("{folder}/values.yaml");
+        let other = values.replace("demo", "prd");
+        let world = World::with(&[(&values, "a: 1\n"), (&other, "a: 2\n"), ("kept", "x\n")]);
+        let forge = world.forge();
+        let removed = world.remove(&forge, folder).await.unwrap();
+        assert!(matches!(removed, Removal::Done(_)));
+        assert_eq!(world.github.seen().len(), requests, "{folder}");
+        let files: Vec<String> = world.files("main").into_iter().map(|(f, _)| f).collect();
+        assert_eq!(files, [other.as_str(), "kept"]);
+    }
+}
+
+#[tokio::test]
+async fn folders_that_hold_nothing_else_go_with_it_at_any_depth() {
+    let world = World::with(&[
+        ("apps/shop/config/demo/values.yaml", "a: 1\n"),
+        ("apps/cart/config/demo/values.yaml", "a: 2\n"),
+    ]);
+    let forge = world.forge();
+    world.remove(&forge, "apps/shop/config/demo").await.unwrap();
+    let files: Vec<String> = world.files("main").into_iter().map(|(f, _)| f).collect();
+    assert_eq!(files, ["apps/cart/config/demo/values.yaml"]);
+}
+
+#[tokio::test]
 async fn a_tree_that_github_made_otherwise_is_found_out_before_the_branch_is_moved() {
     let world = World::new();
     let other = world.tree("config");

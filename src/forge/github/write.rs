@@ -152,28 +152,29 @@ impl GitHubForge {
         Ok(found.map(|found| Way { levels, found }))
     }
 
-    /// The top tree without the last entry of the way, and without the folders that hold nothing else.
+    /// The top tree without the last entry of the way, and without the folders that hold nothing else. Two trees are made, however deep it
+    /// lies: the deepest that keeps something, and the top one with that laid over it.
     async fn without(&self, repo: &RepoName, levels: &[Level]) -> Result<String, GitHubError> {
-        let mut below: Option<String> = None;
-        for level in levels.iter().rev() {
-            let others = level.entries.iter().filter(|e| e.name != level.name);
-            let mut entries: Vec<Entry> = others.cloned().collect();
-            below = match below {
-                // One entry less: GitHub documents no way to say so but to name all the others.
-                None if entries.is_empty() => None,
-                None => {
-                    let body = json!({ "tree": entries });
-                    Some(self.make_tree(repo, &body, tree_id(&entries)).await?)
-                }
-                Some(tree) => {
-                    let entry = Entry::folder(&level.name, &tree);
-                    entries.push(entry.clone());
-                    let body = json!({ "base_tree": level.tree, "tree": [entry] });
-                    Some(self.make_tree(repo, &body, tree_id(&entries)).await?)
-                }
-            };
-        }
-        Ok(below.unwrap_or_else(|| EMPTY_TREE.to_owned()))
+        let keeps_something = |level: &Level| level.entries.len() > 1;
+        let Some(at) = levels.iter().rposition(keeps_something) else {
+            return Ok(EMPTY_TREE.to_owned());
+        };
+        let (above, below) = levels.split_at(at);
+        let Some(level) = below.first() else {
+            return Ok(EMPTY_TREE.to_owned());
+        };
+        // One entry less: GitHub documents no way to say so but to name all the others.
+        let others = level.entries.iter().filter(|e| e.name != level.name);
+        let entries: Vec<Entry> = others.cloned().collect();
+        let body = json!({ "tree": entries });
+        let tree = self.make_tree(repo, &body, tree_id(&entries)).await?;
+        let Some(top) = above.first() else {
+            return Ok(tree);
+        };
+        let names: Vec<&str> = above.iter().map(|level| level.name.as_str()).collect();
+        let entry = Entry::folder(&names.join("/"), &tree);
+        let body = json!({ "base_tree": top.tree, "tree": [entry] });
+        self.make_tree(repo, &body, top_id(above, tree)).await
     }
 
     /// The top tree with another content of the file at the end of the way.
@@ -192,24 +193,13 @@ impl GitHubForge {
             &blob.sha,
             expected.as_deref(),
         )?;
-        let mut id = blob.sha.clone();
         let mut sent = way.found.clone();
         sent.name = segments(file).collect::<Vec<_>>().join("/");
-        sent.sha = blob.sha;
-        for level in way.levels.iter().rev() {
-            let mut entries = level.entries.to_vec();
-            for entry in entries.iter_mut().filter(|e| e.name == level.name) {
-                entry.sha.clone_from(&id);
-            }
-            let Some(tree) = tree_id(&entries) else {
-                let what = format!("the tree with the new {file}");
-                return Err(GitHubError::NotProven { what });
-            };
-            id = tree;
-        }
+        sent.sha.clone_from(&blob.sha);
         let top = way.levels.first().map(|level| level.tree.as_str());
         let body = json!({ "base_tree": top, "tree": [sent] });
-        self.make_tree(repo, &body, Some(id)).await
+        let expected = top_id(&way.levels, blob.sha);
+        self.make_tree(repo, &body, expected).await
     }
 
     /// Makes a tree, which must have the id that was computed: then every other path is what it was.
@@ -349,6 +339,17 @@ impl GitHubForge {
         }
         Ok(false)
     }
+}
+
+/// The id of the top tree when the entry at the end of the way has the id `below`. `None`: an entry has no id.
+fn top_id(levels: &[Level], below: String) -> Option<String> {
+    levels.iter().rev().try_fold(below, |id, level| {
+        let mut entries = level.entries.to_vec();
+        for entry in entries.iter_mut().filter(|e| e.name == level.name) {
+            entry.sha.clone_from(&id);
+        }
+        tree_id(&entries)
+    })
 }
 
 /// Whether a refusal can be about what the branch is.

@@ -1,13 +1,15 @@
 //! Trying every write of the forge `github` in a repository of the user's, on a scratch branch: the tests know a double alone.
 
+use tokio::time::Instant;
+
 use crate::forge::ForgeError;
-use crate::forge::github::{GitHubError, GitHubForge, Patience};
+use crate::forge::github::{GitHubError, GitHubForge, Patience, Probe, Scratch};
 use crate::names::OwnedRepo;
 use crate::presync::environment::EnvironmentError;
 use crate::presync::provenance::commit_author;
 use crate::report::{self, Failure, Outcome};
 use crate::settings::{ForgeSettings, Settings};
-use crate::stop::Stop;
+use crate::stop::{self, Stop, StopSignal};
 
 /// Why the writes could not be tried, or did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +37,8 @@ impl From<ProbeError> for Failure {
     }
 }
 
-/// Tries the writes with the address and the token of the settings, and says each on standard error. What a stop or a kill leaves is a branch
-/// whose name begins with `stagewright-write-probe-`.
+/// Tries the writes with the address and the token of the settings, and says each on standard error. However that ends, and when it is
+/// stopped as well, the scratch branch goes; one that stays all the same is named.
 ///
 /// # Errors
 /// When the settings have another forge, or GitHub does not do what the forge needs.
@@ -55,12 +57,48 @@ pub async fn probe(
     let author = commit_author().map_err(ProbeError::Author)?;
     let forge = GitHubForge::new(repo.owner().clone(), url, api, access, Patience::default());
     let forge = forge.map_err(ProbeError::Open)?;
-    let tried = forge.write_probe(repo.name(), &author, |done| report::note(done));
-    tokio::select! {
-        tried = tried => {
-            tried.map_err(ProbeError::Forge)?;
-            Ok(Outcome::Done)
+    let say = |done: &str| report::note(done);
+    let probe = tokio::select! {
+        prepared = forge.prepare_probe(repo.name(), say) => prepared.map_err(ProbeError::Forge)?,
+        signal = stop.next() => return Ok(Outcome::of_stop(signal)),
+    };
+    let (tried, stopped) = tokio::select! {
+        tried = forge.write_probe(&probe, &author, say) => (tried, None),
+        signal = stop.next() => (Ok(()), Some((signal, Instant::now()))),
+    };
+    let removed = remove(&forge, &probe, stopped.map(|(_, at)| at), stop).await;
+    tried.map_err(ProbeError::Forge)?;
+    let second = removed.map_err(ProbeError::Forge)?;
+    let signal = stopped.map(|(signal, _)| signal).or(second);
+    Ok(signal.map_or(Outcome::Done, Outcome::of_stop))
+}
+
+/// Removes the scratch branch, and says what became of it. A stop (after `first`: a second one) ends that, and is what comes back.
+async fn remove(
+    forge: &GitHubForge,
+    probe: &Probe,
+    first: Option<Instant>,
+    stop: &mut Stop,
+) -> Result<Option<StopSignal>, ForgeError> {
+    let branch = probe.branch();
+    let ended = forge.end_probe(probe);
+    tokio::pin!(ended);
+    let removed = loop {
+        tokio::select! {
+            ended = &mut ended => break ended.map(Ok),
+            signal = stop.next() => {
+                if first.is_none_or(|first| stop::is_second(first, Instant::now())) {
+                    break Ok(Err(signal));
+                }
+            }
         }
-        signal = stop.next() => Ok(Outcome::of_stop(signal)),
+    };
+    match &removed {
+        Ok(Ok(Scratch::Removed)) => report::note(format_args!("removed the branch {branch}")),
+        Ok(Ok(Scratch::NeverMade)) => {}
+        Ok(Err(_)) | Err(_) => report::note(format_args!(
+            "the branch {branch} may be there still: remove it, or let a probe do so that is begun in an hour or later"
+        )),
     }
+    Ok(removed?.err())
 }

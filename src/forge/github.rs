@@ -30,6 +30,7 @@ use api::{Api, Form};
 pub use error::GitHubError;
 pub use limits::Patience;
 use object::{Entry, GitCommit, Kind, Listing};
+pub use probe::{Probe, Scratch};
 use token::Access;
 
 /// The repositories of one account on GitHub. What was read of a commit or a tree is kept: neither ever changes.

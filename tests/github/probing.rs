@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use axum::http::Method;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use stagewright::forge::Forge;
 
@@ -16,7 +17,9 @@ async fn probe(world: &World) -> (Vec<String>, Option<String>) {
     };
     let said = RefCell::new(Vec::new());
     let say = |done: &str| said.borrow_mut().push(done.to_owned());
-    let tried = forge.write_probe(&world.repo, &author(), say).await;
+    let probe = forge.prepare_probe(&world.repo, say).await.unwrap();
+    let tried = forge.write_probe(&probe, &author(), say).await;
+    forge.end_probe(&probe).await.unwrap();
     let error = tried.err().map(|error| chain(&error));
     (said.into_inner(), error)
 }
@@ -37,7 +40,6 @@ async fn a_probe_tries_every_write_and_leaves_nothing_behind() {
         "removed",
         "read",
         "was refused",
-        "removed",
     ];
     assert_eq!(said.len(), beginnings.len(), "{said:#?}");
     for (said, beginning) in said.iter().zip(beginnings) {
@@ -61,6 +63,94 @@ async fn a_probe_that_fails_removes_its_branch_all_the_same() {
     assert!(error.unwrap().contains("a ruleset of the repository"));
     assert_eq!(said.len(), 2);
     assert_eq!(branches(&world), 1);
+}
+
+#[tokio::test]
+async fn what_a_killed_probe_left_goes_with_one_an_hour_later() {
+    let world = World::new();
+    let repository = world.repository();
+    let head = repository.refname_to_id("refs/heads/main").unwrap();
+    let made = |minutes: i64| {
+        let made = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(minutes);
+        format!(
+            "stagewright-write-probe-{}-00000001",
+            made.strftime("%Y%m%dT%H%M%SZ")
+        )
+    };
+    let (old, young) = (made(61), made(59));
+    for name in [&old, &young, "stagewright-write-probe-mine"] {
+        let name = format!("refs/heads/{name}");
+        repository.reference(&name, head, false, "").unwrap();
+    }
+    let (said, error) = probe(&world).await;
+    assert_eq!(error, None);
+    let left = format!("removed the branch {old}, which another probe left");
+    assert!(said.contains(&left), "{said:#?}");
+    let there = format!("there is a branch {young}, which another probe works on or has left");
+    assert!(said.iter().any(|s| s.starts_with(&there)), "{said:#?}");
+    assert_eq!(branches(&world), 3);
+}
+
+/// The program, begun and in the middle of its writes: its scratch branch is there, and the next answer takes a while.
+fn program(world: &World) -> std::process::Child {
+    let api = world.github.api();
+    let settings = format!(
+        "forge: {{github: {{owner: example, api: '{api}', token_file: token}}}}\nregistry: {{repo: A}}\nstate: {{repo: B}}\nrunner: local\n"
+    );
+    let folder = world.folder.path();
+    std::fs::write(folder.join("stagewright.yaml"), settings).unwrap();
+    world.github.fault(Fault::once(
+        "POST",
+        "/git/blobs",
+        What::Slow(std::time::Duration::from_secs(20)),
+    ));
+    let program = std::process::Command::new(env!("CARGO_BIN_EXE_stagewright-register-producer"))
+        .args(["--write-probe", "example/Deploy"])
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", folder)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while branches(world) == 1 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    program
+}
+
+#[test]
+fn a_probe_that_is_stopped_removes_its_branch_before_it_ends() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let world = World::new();
+        let program = program(&world);
+        let process = Pid::from_child(&program);
+        kill_process(process, signal).unwrap();
+        let output = program.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(
+            said.contains("\nremoved the branch stagewright-write-probe-"),
+            "{said}"
+        );
+        assert_eq!(branches(&world), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_probe_that_cannot_remove_its_branch_names_it() {
+    let world = World::new();
+    world.github.fault(Fault::once(
+        "DELETE",
+        "/git/refs/",
+        What::refusal(403, "Resource not accessible by personal access token"),
+    ));
+    let program = program(&world);
+    kill_process(Pid::from_child(&program), Signal::TERM).unwrap();
+    let output = program.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("may be there still: remove it"), "{said}");
 }
 
 /// A request for moving a branch, and its answer.

@@ -1,6 +1,10 @@
-//! Every write of this forge, on a scratch branch that is removed again: what a double cannot show about the real GitHub.
+//! Every write of this forge, on a scratch branch that goes again, by a later probe where this one is killed: what a double cannot show about the real GitHub.
 
 use http::{Method, StatusCode};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
@@ -17,15 +21,43 @@ use crate::names::{BranchName, CommitSha, RepoName};
 /// The folder of the scratch branch in which all of it happens.
 const FOLDER: &str = "stagewright-write-probe";
 
+/// How the name of a scratch branch begins; the time when it was made follows, and something that nothing else has.
+const PREFIX: &str = "stagewright-write-probe-";
+/// A scratch branch is another probe's that still runs, or one that was killed; after this time it is taken for the latter.
+const LEFT: SignedDuration = SignedDuration::from_hours(1);
+
+/// A probe that is about to be made.
+pub struct Probe {
+    repo: RepoName,
+    /// The scratch branch.
+    branch: BranchName,
+    /// The head of the default branch, on which it is made.
+    head: CommitSha,
+}
+
+/// What became of a scratch branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scratch {
+    /// It was there, and is gone.
+    Removed,
+    /// It is not there.
+    NeverMade,
+}
+
+impl Probe {
+    /// The scratch branch.
+    pub fn branch(&self) -> &BranchName {
+        &self.branch
+    }
+}
+
 impl GitHubForge {
-    /// Makes a branch at the head of the default one; adds a folder to it, replaces a file, removes a folder, and tries a move that
-    /// GitHub must refuse; and removes the branch, however that ended. `say` hears what was done.
-    pub async fn write_probe(
+    /// Looks where a probe would begin, and removes the scratch branches that killed ones left; `say` hears of each.
+    pub async fn prepare_probe(
         &self,
         repo: &RepoName,
-        author: &Author,
         say: impl Fn(&str),
-    ) -> Result<(), ForgeError> {
+    ) -> Result<Probe, ForgeError> {
         let found = self.repository(repo).await.map_err(unread(repo))?;
         let default: BranchName = found.default_branch.parse().map_err(|_| {
             unread(repo)(GitHubError::NotProven {
@@ -33,28 +65,67 @@ impl GitHubForge {
             })
         })?;
         let head = self.head(repo, &default).await?;
-        let branch = scratch_branch();
+        let now = Timestamp::now();
+        let sweep = self.sweep(repo, now, &say);
+        sweep.await.map_err(unwritten(repo))?;
+        let branch = scratch_branch(now);
         let branch =
             branch.ok_or_else(|| unwritten(repo)(unproven("the name of a scratch branch")))?;
-        self.make_branch(repo, &branch, &head)
-            .await
-            .map_err(unwritten(repo))?;
-        say(&format!("made the branch {branch} at {head}"));
-        let base = Base {
-            repo,
-            branch: &branch,
-            head: &head,
-        };
-        let tried = self.try_writes(base, author, &say).await;
-        let removed = self.remove_branch(repo, &branch).await;
-        match (tried, removed) {
-            (Err(error), _) => Err(error),
-            (Ok(()), Err(error)) => Err(unwritten(repo)(error)),
-            (Ok(()), Ok(())) => {
-                say(&format!("removed the branch {branch}"));
-                Ok(())
+        Ok(Probe {
+            repo: repo.clone(),
+            branch,
+            head,
+        })
+    }
+
+    async fn sweep(
+        &self,
+        repo: &RepoName,
+        now: Timestamp,
+        say: &impl Fn(&str),
+    ) -> Result<(), GitHubError> {
+        let path = self.path(repo, &format!("/git/matching-refs/heads/{PREFIX}"));
+        for found in self.get::<Vec<Branch>>(path).await? {
+            let Some(name) = found.name.strip_prefix("refs/heads/") else {
+                continue;
+            };
+            let made = made_at(name);
+            match name.parse() {
+                Ok(branch) if made.is_some_and(|made| now.duration_since(made) > LEFT) => {
+                    self.remove_branch(repo, &branch).await?;
+                    say(&format!(
+                        "removed the branch {branch}, which another probe left"
+                    ));
+                }
+                _ => say(&format!(
+                    "there is a branch {name}, which another probe works on or has left: what is left for an hour goes with a later probe"
+                )),
             }
         }
+        Ok(())
+    }
+
+    /// Makes the scratch branch; adds a folder to it, replaces a file, removes a folder, and tries a move that GitHub must refuse.
+    /// `say` hears what was done. The branch stays, for [`end_probe`](GitHubForge::end_probe).
+    pub async fn write_probe(
+        &self,
+        probe: &Probe,
+        author: &Author,
+        say: impl Fn(&str),
+    ) -> Result<(), ForgeError> {
+        let Probe { repo, branch, head } = probe;
+        let made = self.make_branch(repo, branch, head).await;
+        made.map_err(unwritten(repo))?;
+        say(&format!("made the branch {branch} at {head}"));
+        let base = Base { repo, branch, head };
+        self.try_writes(base, author, &say).await
+    }
+
+    /// Removes the scratch branch, if it was made.
+    pub async fn end_probe(&self, probe: &Probe) -> Result<Scratch, ForgeError> {
+        let Probe { repo, branch, .. } = probe;
+        let removed = self.remove_branch(repo, branch).await;
+        removed.map_err(unwritten(repo))
     }
 
     async fn try_writes(
@@ -68,7 +139,7 @@ impl GitHubForge {
         let added = added.map_err(unwritten(repo))?;
         say(&format!("added the folder {FOLDER}/: {added}"));
 
-        let file = format!("{FOLDER}/kept.txt");
+        let file = format!("{FOLDER}/within/kept.txt");
         let wanted = FileToReplace {
             repo,
             branch,
@@ -81,7 +152,8 @@ impl GitHubForge {
         };
         say(&format!("replaced {file}: {replaced}"));
 
-        let folder = format!("{FOLDER}/goes");
+        // A folder within others, so that its removal lays a tree over the top one at some depth.
+        let folder = format!("{FOLDER}/within/goes");
         let tree = self.tree_of(repo, &replaced, &folder).await?;
         let wanted = FolderToGo {
             repo,
@@ -132,26 +204,32 @@ impl GitHubForge {
         Ok(())
     }
 
-    async fn remove_branch(&self, repo: &RepoName, branch: &BranchName) -> Result<(), GitHubError> {
-        let path = self.path(
-            repo,
-            &format!("/git/refs/heads/{}", encoded(branch.as_str())),
-        );
+    async fn remove_branch(
+        &self,
+        repo: &RepoName,
+        branch: &BranchName,
+    ) -> Result<Scratch, GitHubError> {
+        let name = format!("heads/{branch}");
+        let path = self.path(repo, &format!("/git/refs/{}", encoded(&name)));
         let request = format!("DELETE {path}");
         let sent = self
             .api
             .write(Method::DELETE, path, None, Unsure::SendAgain);
         let answer = sent.await?;
-        match answer.status.is_success() {
-            true => Ok(()),
-            false => Err(answer.failure(&request, branch.as_str())),
+        if answer.status.is_success() {
+            return Ok(Scratch::Removed);
+        }
+        // What is not there needs not go, whatever else speaks against it.
+        match self.reference(repo, &name).await? {
+            None => Ok(Scratch::NeverMade),
+            Some(_) => Err(answer.failure(&request, branch.as_str())),
         }
     }
 
     async fn add_folder(&self, base: Base<'_>, author: &Author) -> Result<CommitSha, GitHubError> {
         let body = json!({ "content": "made by a probe\n", "encoding": "utf-8" });
         let blob: Named = self.make(base.repo, "/git/blobs", &body).await?;
-        let entries: Vec<_> = ["kept.txt", "goes/a.txt", "goes/b.txt"]
+        let entries: Vec<_> = ["kept.txt", "within/kept.txt", "within/goes/a.txt"]
             .map(|name| {
                 let path = format!("{FOLDER}/{name}");
                 json!({ "path": path, "mode": "100644", "type": "blob", "sha": blob.sha })
@@ -193,11 +271,52 @@ fn unproven(what: &str) -> GitHubError {
     }
 }
 
+/// A ref (the schema `git-ref`), of which the name is enough.
+#[derive(Deserialize)]
+struct Branch {
+    #[serde(rename = "ref")]
+    name: String,
+}
+
+/// How a time stands in a name: `20260101T000000Z`.
+const STAMP: &str = "%Y%m%dT%H%M%SZ";
+
 /// A name that nothing else has. Where the system has no random numbers, GitHub refuses the second branch of that name.
-fn scratch_branch() -> Option<BranchName> {
-    let mut bytes = [0_u8; 8];
+fn scratch_branch(now: Timestamp) -> Option<BranchName> {
+    let mut bytes = [0_u8; 4];
     let drawn = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     tracing::debug!(drawn = drawn.is_ok(), "a name");
-    let name = format!("{FOLDER}-{:016x}", u64::from_le_bytes(bytes));
-    name.parse().ok()
+    let (stamp, number) = (now.strftime(STAMP), u32::from_le_bytes(bytes));
+    format!("{PREFIX}{stamp}-{number:08x}").parse().ok()
+}
+
+/// When the scratch branch of this name was made; nothing where it is no name of ours.
+fn made_at(name: &str) -> Option<Timestamp> {
+    let (stamp, _) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    let made = DateTime::strptime(STAMP, stamp).ok()?;
+    Some(made.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_branch_tells_when_it_was_made() {
+        let now: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
+        let branch = scratch_branch(now).unwrap();
+        let name = branch.as_str();
+        assert!(
+            name.starts_with("stagewright-write-probe-20260304T050607Z-"),
+            "{name}"
+        );
+        assert_eq!(made_at(name), Some(now));
+        for name in [
+            "stagewright-write-probe-1",
+            "stagewright-write-probe-x-y",
+            "main",
+        ] {
+            assert_eq!(made_at(name), None, "{name}");
+        }
+    }
 }

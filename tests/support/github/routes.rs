@@ -25,8 +25,8 @@ pub struct Call {
 }
 
 const ROUTES: [(&str, &str, &str); 19] = [
-    ("GET", "git/matching-refs/", "/git/matching-refs/{ref}"),
     ("GET", "git/ref/", "/git/ref/{ref}"),
+    ("GET", "git/matching-refs/", "/git/matching-refs/{ref}"),
     ("GET", "git/commits/", "/git/commits/{commit_sha}"),
     ("GET", "git/trees/", "/git/trees/{tree_sha}"),
     ("GET", "git/blobs/", "/git/blobs/{file_sha}"),
@@ -139,6 +139,7 @@ impl Call {
                     Err(_) => Reply::refusal(404, "Not Found"),
                 }
             }
+            ("GET", "/git/matching-refs/{ref}") => matching(&repository, &self.name),
             ("GET", "/git/commits/{commit_sha}") => objects::commit(&repository, &self.name),
             ("GET", "/git/matching-refs/{ref}") => self.matching(shared, &repository, asked),
             ("GET", "/git/trees/{tree_sha}") if asked.query.contains("recursive=") => {
@@ -301,6 +302,18 @@ fn decoded(text: &str) -> String {
 pub fn id_of(value: &Value) -> Option<Oid> {
     let text = value.as_str().filter(|text| text.len() == 40)?;
     Oid::from_str(text).ok()
+}
+
+/// The refs whose names begin so.
+fn matching(repository: &Repository, beginning: &str) -> Reply {
+    let all = repository.references().unwrap();
+    let refs = all.filter_map(|reference| {
+        let reference = reference.unwrap();
+        let name = reference.name().unwrap().strip_prefix("refs/")?;
+        let id = reference.target().filter(|_| name.starts_with(beginning))?;
+        Some(objects::reference(repository, name, id))
+    });
+    Reply::json(200, refs.collect())
 }
 
 fn branches(repository: &Repository) -> Reply {

@@ -8,18 +8,21 @@ use clap::Parser;
 use stagewright::arguments::SharedArguments;
 use stagewright::child;
 use stagewright::findings::{Format, Severity};
-use stagewright::registry_check::{self, PROGRAM, Source};
+use stagewright::registry_check::{self, PROGRAM, Reach, Source};
 use stagewright::report::{self, Failure, Outcome};
 
 const EXAMPLE: &str = "To try it without any set-up:
   stagewright-registry-check --sandbox";
 
-/// Check the registry's file: shape, order, names, and entries that meet where each should be alone
+/// Check the registry: its file, and whether what it promises is what there is
 #[derive(Debug, Parser)]
 #[command(name = PROGRAM, version, after_help = EXAMPLE)]
 struct Cli {
     /// The registry's file [default: the one in the repository that the settings name]
     file: Option<PathBuf>,
+    /// Check the file alone, and ask neither repositories nor a cluster
+    #[arg(long)]
+    offline: bool,
     /// How findings are written to standard output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -63,7 +66,11 @@ async fn run(cli: Cli) -> Result<Outcome, Failure> {
         return registry_check::explain(name);
     }
     cli.shared.prepare_files()?;
-    let checked = registry_check::run(cli.source(), cli.format, cli.fail_on).await;
+    let reach = match cli.offline {
+        true => Reach::FileAlone,
+        false => Reach::Estate,
+    };
+    let checked = registry_check::run(cli.source(), reach, cli.format, cli.fail_on).await;
     checked.say();
     cli.shared.write_result(&checked.result())?;
     cli.shared.write_report(|| checked.page())?;

@@ -1,10 +1,17 @@
 //! Live Applications of Argo CD as plain data: from which repositories and paths each one deploys, and with which parameters.
-//! Everything else of an Application, which can be a megabyte of status, is not kept.
+//! Everything else of an
+//! Application, which can be a megabyte of status, is not kept; [`observed`] keeps more of it.
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::Value;
+
+mod manifests;
+pub mod observed;
+mod raw;
+
+pub use manifests::{ManifestsError, read_manifests};
+use raw::Raw;
 
 /// An Application as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,11 +58,11 @@ pub struct Source {
 
 /// The Applications of one Argo CD.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instance {
+pub struct Instance<T = Application> {
     /// Whose they are, in words for people: `the context live`.
     pub name: String,
     /// All of them.
-    pub applications: Vec<Application>,
+    pub applications: Vec<T>,
 }
 
 /// An object that is not the Application that we know how to read. It may deploy anything, so it is never left out.
@@ -95,64 +102,6 @@ impl Application {
     }
 }
 
-/// Why a file of manifests cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ManifestsError {
-    /// It is neither YAML nor JSON.
-    #[error("the Applications in {file} could not be read")]
-    Syntax {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        #[source]
-        source: serde_yaml::Error,
-    },
-    /// Something in it is no Application.
-    #[error(
-        "{file} holds {kind:?} beside Applications; it takes Applications, and lists of them, alone"
-    )]
-    Kind {
-        /// The file.
-        file: String,
-        /// The kind that stands there.
-        kind: String,
-    },
-    /// One of them could not be read.
-    #[error(transparent)]
-    Object(#[from] ApplicationError),
-}
-
-/// Reads the Applications of a file: YAML with any number of documents, or JSON, each an Application or a list of them.
-/// `file` is its name, for errors.
-pub fn read_manifests(text: &str, file: &str) -> Result<Vec<Application>, ManifestsError> {
-    let mut applications = Vec::new();
-    for document in serde_yaml::Deserializer::from_str(text) {
-        let object = Value::deserialize(document).map_err(|source| ManifestsError::Syntax {
-            file: file.to_owned(),
-            source,
-        })?;
-        if object.is_null() {
-            continue;
-        }
-        let objects = match object.get("items") {
-            Some(Value::Array(items)) => items.clone(),
-            _ => vec![object],
-        };
-        for object in objects {
-            match object.get("kind").and_then(Value::as_str) {
-                Some("Application") => applications.push(Application::read(&object.to_string())?),
-                kind => {
-                    return Err(ManifestsError::Kind {
-                        file: file.to_owned(),
-                        kind: kind.unwrap_or("something without a kind").to_owned(),
-                    });
-                }
-            }
-        }
-    }
-    Ok(applications)
-}
-
 /// What can be said of an object that could not be read.
 fn name_of(json: &str) -> String {
     let object: Value = serde_json::from_str(json).unwrap_or_default();
@@ -162,140 +111,6 @@ fn name_of(json: &str) -> String {
         (None, Some(name)) => name.to_owned(),
         (_, None) => "without a name".to_owned(),
     }
-}
-
-#[derive(Deserialize)]
-struct Raw {
-    metadata: Metadata,
-    spec: Spec,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    name: String,
-    namespace: String,
-    deletion_timestamp: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Spec {
-    source: Option<RawSource>,
-    sources: Option<Vec<RawSource>>,
-    source_hydrator: Option<Hydrator>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Hydrator {
-    dry_source: Option<RawSource>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawSource {
-    #[serde(rename = "repoURL")]
-    repo_url: String,
-    path: Option<String>,
-    chart: Option<String>,
-    target_revision: Option<String>,
-    #[serde(rename = "ref")]
-    reference: Option<String>,
-    helm: Option<Helm>,
-    #[serde(flatten)]
-    others: BTreeMap<String, Value>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Helm {
-    value_files: Option<Vec<String>>,
-    parameters: Option<Vec<Parameter>>,
-    file_parameters: Option<Vec<FileParameter>>,
-    values: Option<String>,
-    values_object: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct Parameter {
-    name: String,
-    #[serde(default)]
-    value: String,
-}
-
-#[derive(Deserialize)]
-struct FileParameter {
-    name: String,
-    #[serde(default)]
-    path: String,
-}
-
-impl From<Raw> for Application {
-    fn from(raw: Raw) -> Application {
-        let Spec {
-            source,
-            sources,
-            source_hydrator,
-        } = raw.spec;
-        let dry = source_hydrator.and_then(|hydrator| hydrator.dry_source);
-        let all = source
-            .into_iter()
-            .chain(sources.into_iter().flatten())
-            .chain(dry);
-        Application {
-            namespace: raw.metadata.namespace,
-            name: raw.metadata.name,
-            deleting: raw.metadata.deletion_timestamp.is_some(),
-            sources: all.map(Source::from).collect(),
-        }
-    }
-}
-
-impl From<RawSource> for Source {
-    fn from(raw: RawSource) -> Source {
-        let helm = raw.helm.unwrap_or_default();
-        let mut parameters: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for Parameter { name, value } in helm.parameters.unwrap_or_default() {
-            parameters.entry(name).or_default().push(value);
-        }
-        let files = helm.file_parameters.into_iter().flatten();
-        Source {
-            repo_url: raw.repo_url,
-            path: raw.path,
-            chart: raw.chart,
-            target_revision: raw.target_revision,
-            reference: raw.reference,
-            value_files: helm.value_files.unwrap_or_default(),
-            parameters,
-            file_parameters: files.map(|file| (file.name, file.path)).collect(),
-            values_object: helm.values_object.map(|values| values.to_string()),
-            values: helm.values.filter(|values| !values.trim().is_empty()),
-            has_plugin: raw.others.get("plugin").is_some_and(|p| !p.is_null()),
-            other_texts: texts(raw.others.into_values()),
-        }
-    }
-}
-
-/// Every text in these values, keys included.
-fn texts(values: impl IntoIterator<Item = Value>) -> Vec<String> {
-    let mut open: Vec<Value> = values.into_iter().collect();
-    let mut found = Vec::new();
-    while let Some(value) = open.pop() {
-        match value {
-            Value::String(text) => found.push(text),
-            Value::Array(items) => open.extend(items),
-            Value::Object(members) => {
-                for (key, value) in members {
-                    found.push(key);
-                    open.push(value);
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-    found.sort_unstable();
-    found
 }
 
 #[cfg(test)]
@@ -344,42 +159,6 @@ mod tests {
         let object = application.sources[1].values_object.as_deref();
         assert_eq!(object, Some(r#"{"stage":"dev"}"#));
         assert_eq!(application.sources[2].reference.as_deref(), Some("values"));
-    }
-
-    #[test]
-    fn manifests_are_single_objects_and_lists_in_yaml_or_json() {
-        let one =
-            "kind: Application\nmetadata: {name: a, namespace: n}\nspec: {source: {repoURL: x}}\n";
-        let list = r#"{"kind": "List", "items": [{"kind": "Application", "metadata": {"name": "b", "namespace": "n"}, "spec": {}}]}"#;
-        let both = format!("---\n{one}---\n# nothing\n---\n{list}\n");
-        for (text, expected) in [(one, "n/a"), (list, "n/b"), (both.as_str(), "n/a n/b")] {
-            let names: Vec<String> = read_manifests(text, "x.yaml")
-                .unwrap()
-                .iter()
-                .map(Application::full_name)
-                .collect();
-            assert_eq!(names.join(" "), expected);
-        }
-    }
-
-    #[test]
-    fn a_file_with_anything_else_than_applications_is_refused() {
-        for (text, words) in [
-            (
-                "kind: AppProject\nmetadata: {name: a}\n",
-                "\"AppProject\" beside Applications",
-            ),
-            ("kind: List\nitems: [{}]\n", "something without a kind"),
-            ("kind: List\nitems: {}\n", "\"List\" beside"),
-            ("a: [", "could not be read"),
-            ("- 1", "without a kind"),
-        ] {
-            let error = read_manifests(text, "x.yaml").unwrap_err().to_string();
-            assert!(
-                error.contains(words) && error.contains("x.yaml"),
-                "{text}: {error}"
-            );
-        }
     }
 
     #[test]

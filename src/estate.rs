@@ -1,6 +1,8 @@
 //! What every story reads first: the forge of the settings, the repositories that the settings name, the registry, and a
 //! cluster by its context.
 
+pub mod live;
+
 use std::path::PathBuf;
 
 use crate::cluster::{Cluster, ClusterError, NotInPod, PodAccount};

@@ -161,6 +161,8 @@ pub struct Report<'a> {
     pub skipped: &'a [Skipped],
     /// How much was looked at: what it is, and how many there are.
     pub counts: &'a [(&'static str, usize)],
+    /// More for programs, each with its name.
+    pub details: &'a [(&'static str, serde_json::Value)],
 }
 
 impl Report<'_> {

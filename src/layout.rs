@@ -19,6 +19,9 @@ use template::{Template, Values};
 pub struct Layout {
     #[serde(deserialize_with = "terraform_template")]
     terraform: Template,
+    /// Not for presync, which may be of an older version and knows its own keys alone.
+    #[serde(deserialize_with = "chart_template", skip_serializing)]
+    chart: Template,
     #[serde(deserialize_with = "config_template")]
     config: Template,
     #[serde(deserialize_with = "tfvars_glob")]
@@ -81,6 +84,7 @@ impl Default for Layout {
     fn default() -> Self {
         Self {
             terraform: template::TERRAFORM.default_template(),
+            chart: template::CHART.default_template(),
             config: template::CONFIG.default_template(),
             tfvars: Glob::default(),
             state_key: template::STATE_KEY.default_template(),
@@ -108,6 +112,15 @@ impl Layout {
     /// itself.
     pub fn terraform_dir(&self, repo: &RepoName, path: Option<&AppPath>) -> String {
         self.terraform.fill(&Values {
+            repo: repo.as_str(),
+            path: path.map_or("", AppPath::as_str),
+            ..Values::default()
+        })
+    }
+
+    /// The folder of an app's chart, relative to the clone, with no slash at either end; empty for the clone itself.
+    pub fn chart_dir(&self, repo: &RepoName, path: Option<&AppPath>) -> String {
+        self.chart.fill(&Values {
             repo: repo.as_str(),
             path: path.map_or("", AppPath::as_str),
             ..Values::default()
@@ -181,13 +194,22 @@ impl Layout {
     /// The stage whose state lies at this path of the state repository; `None` for the path of no state.
     pub fn target_of_state(&self, prefix: &str, key: &StateKey) -> Option<Target> {
         let [repo, path, stage] = self.state_key.taken_apart(prefix, key.as_str())?;
-        Some(Target {
-            repo: repo.parse().ok()?,
-            path: match path.as_str() {
-                "" => None,
-                path => Some(path.parse().ok()?),
-            },
-            stage: stage.parse().ok()?,
+        target(repo.parse().ok()?, &path, &stage)
+    }
+
+    /// The stage whose configuration folder this is, relative to the clone of this repository; `None` for another folder.
+    pub fn target_of_config(&self, repo: &RepoName, folder: &str) -> Option<Target> {
+        let [named, path, stage] = self.config.taken_apart("", folder)?;
+        let own = named.is_empty() || named == repo.as_str();
+        own.then(|| target(repo.clone(), &path, &stage)).flatten()
+    }
+
+    /// The name of a registered stage's Application.
+    pub fn application(&self, app: &AppName, stage: &StageName) -> String {
+        self.application.fill(&Values {
+            app: app.as_str(),
+            stage: stage.as_str(),
+            ..Values::default()
         })
     }
 
@@ -229,6 +251,20 @@ impl Layout {
 
 fn terraform_template<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Template, D::Error> {
     template::TERRAFORM.deserialize(deserializer)
+}
+
+/// The stage of an app, whose path may be empty; `None` where they are no names.
+fn target(repo: RepoName, path: &str, stage: &str) -> Option<Target> {
+    let path = match path {
+        "" => None,
+        path => Some(path.parse().ok()?),
+    };
+    let stage = stage.parse().ok()?;
+    Some(Target { repo, path, stage })
+}
+
+fn chart_template<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Template, D::Error> {
+    template::CHART.deserialize(deserializer)
 }
 
 fn config_template<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Template, D::Error> {

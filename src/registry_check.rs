@@ -1,14 +1,17 @@
 //! Checking the registry: its file, and what the registry promises against what there is.
 
 mod error;
+mod live;
 mod page;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::estate::{open_forge, registry_text};
 use crate::findings::{Check, Colour, Finding, Format, Group, Report, Severity, Skipped};
+use crate::forge::Forge;
 use crate::layout::Layout;
-use crate::registry::check::{CHECKS, Checked, check};
+use crate::registry::check::{CHECKS, Checked, FILE_CHECKS, check};
 use crate::report::{self, Failure, Outcome};
 use crate::settings::Settings;
 
@@ -23,6 +26,69 @@ pub enum Source {
     File(PathBuf, Option<Box<Settings>>),
     /// The repository that the settings name.
     Repository(Box<Settings>),
+}
+
+/// How far a check goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Over the file, and no further.
+    FileAlone,
+    /// To all that the settings name.
+    Estate,
+}
+
+/// How many questions are asked of a service at once.
+const AT_ONCE: usize = 8;
+
+/// What came of looking at a part of the estate.
+#[derive(Default)]
+struct Part {
+    findings: Vec<Finding>,
+    /// The checks that were made.
+    checks: Vec<&'static Check>,
+    skipped: Vec<Skipped>,
+    counts: Vec<(&'static str, usize)>,
+    /// More for programs, each with its name.
+    details: Vec<(&'static str, serde_json::Value)>,
+    /// Why something could not be read.
+    failure: Option<Failure>,
+}
+
+impl Part {
+    /// A part that could not be read. One that the settings say nothing of is no failure.
+    fn unread<E: std::error::Error + 'static>(
+        checks: &[&'static Check],
+        error: E,
+        outcome: impl FnOnce(&E) -> Outcome,
+    ) -> Part {
+        let reason = report::one_line(&error);
+        let skipped = checks.iter().map(|check| Skipped {
+            check,
+            reason: reason.clone(),
+        });
+        let skipped = skipped.collect();
+        let failure = match outcome(&error) {
+            Outcome::Usage => None,
+            outcome => Some(Failure::new(outcome, error)),
+        };
+        Part {
+            skipped,
+            failure,
+            ..Part::default()
+        }
+    }
+
+    /// A part that was not looked at.
+    fn skipped(checks: &[&'static Check], reason: &str) -> Part {
+        let skipped = checks.iter().map(|check| Skipped {
+            check,
+            reason: reason.to_owned(),
+        });
+        Part {
+            skipped: skipped.collect(),
+            ..Part::default()
+        }
+    }
 }
 
 /// Says what a check is about.
@@ -53,10 +119,7 @@ pub struct CheckReport {
 struct Looked {
     name: String,
     text: String,
-    findings: Vec<Finding>,
-    checks: Vec<&'static Check>,
-    skipped: Vec<Skipped>,
-    counts: Vec<(&'static str, usize)>,
+    part: Part,
 }
 
 impl Looked {
@@ -64,10 +127,11 @@ impl Looked {
         Report {
             file: &self.name,
             source: &self.text,
-            findings: &self.findings,
-            checks: &self.checks,
-            skipped: &self.skipped,
-            counts: &self.counts,
+            findings: &self.part.findings,
+            checks: &self.part.checks,
+            skipped: &self.part.skipped,
+            counts: &self.part.counts,
+            details: &self.part.details,
         }
     }
 }
@@ -75,11 +139,12 @@ impl Looked {
 /// Checks the registry and shows what was found on standard output in this format. Refused where a finding weighs as much as `fail_on`.
 pub async fn run(
     source: Result<Source, Failure>,
+    reach: Reach,
     format: Format,
     fail_on: Severity,
 ) -> CheckReport {
-    let looked = async { Ok::<_, Failure>(look(source?).await?) };
-    let looked = match looked.await {
+    let looked = async { look(source?, reach).await };
+    let mut looked = match looked.await {
         Ok(looked) => looked,
         Err(failure) => {
             return CheckReport {
@@ -94,14 +159,14 @@ pub async fn run(
         false => Colour::Off,
     };
     let shown = format.write(&looked.report(), colour);
-    let failure: Option<Failure> = report::text(&shown)
-        .err()
-        .map(|error| CheckError::Show(error).into());
-    let mut findings = looked.findings.iter();
+    let show = |error| Failure::from(CheckError::Show(error));
+    let unshown = report::text(&shown).err().map(show);
+    let failure = unshown.or(looked.part.failure.take());
+    let mut findings = looked.part.findings.iter();
     let fails = findings.any(|finding| finding.severity() >= fail_on);
     let outcome = match &failure {
+        _ if fails => Outcome::Refused,
         Some(failure) => failure.outcome(),
-        None if fails => Outcome::Refused,
         None => Outcome::Done,
     };
     CheckReport {
@@ -127,14 +192,19 @@ impl CheckReport {
             return "Checked: nothing. Next: mend what is named above, and run it again."
                 .to_owned();
         };
-        let next = match looked.findings.first() {
+        let next = match looked.part.findings.first() {
             None => "nothing".to_owned(),
             Some(first) => format!(
                 "mend what is named above; {PROGRAM} --explain {} says what that check is about",
                 first.check.name
             ),
         };
-        let alone = match looked.checks.iter().all(|check| check.group == Group::File) {
+        let alone = match looked
+            .part
+            .checks
+            .iter()
+            .all(|check| check.group == Group::File)
+        {
             true => " of the file alone",
             false => "",
         };
@@ -142,7 +212,7 @@ impl CheckReport {
             "Checked: {} in {} by {} checks{alone}: {}. Next: {next}.",
             looked.report().extent(),
             looked.name,
-            looked.checks.len(),
+            looked.part.checks.len(),
             looked.report().sums()
         )
     }
@@ -174,35 +244,104 @@ impl CheckReport {
     }
 }
 
-async fn look(source: Source) -> Result<Looked, CheckError> {
-    let (name, text, layout) = read(source).await?;
+async fn look(source: Source, reach: Reach) -> Result<Looked, Failure> {
+    let Read {
+        name,
+        text,
+        settings,
+        forge,
+    } = read(source).await?;
+    let layout = settings.as_ref().map(|settings| &settings.layout);
     let Checked {
         findings,
+        registry,
         apps,
         stages,
-        ..
-    } = check(&text, &layout);
+    } = check(&text, layout.unwrap_or(&Layout::default()));
+    let mut parts = vec![Part {
+        findings,
+        checks: FILE_CHECKS.to_vec(),
+        counts: vec![("apps", apps), ("stages", stages)],
+        ..Part::default()
+    }];
+    match (&registry, &settings, reach) {
+        (_, _, Reach::FileAlone) | (_, None, _) => {}
+        (None, Some(_), Reach::Estate) => {
+            let reason = "the registry could not be read";
+            parts.push(Part::skipped(&beyond_the_file(), reason));
+        }
+        (Some(registry), Some(settings), Reach::Estate) => {
+            let forge = match forge {
+                Some(forge) => forge,
+                None => open_forge(settings).map_err(CheckError::from)?,
+            };
+            let (live, _) = live::look(registry, settings, &forge).await;
+            parts.push(live);
+        }
+    }
+    let off = settings.map(|settings| settings.checks_off);
     Ok(Looked {
         name,
         text,
-        findings,
-        checks: CHECKS.to_vec(),
-        skipped: Vec::new(),
-        counts: vec![("apps", apps), ("stages", stages)],
+        part: joined(parts, &off.unwrap_or_default()),
     })
 }
 
-/// The registry's name, its text, and how names are made of it.
-async fn read(source: Source) -> Result<(String, String, Layout), CheckError> {
+/// The checks that need more than the file.
+fn beyond_the_file() -> Vec<&'static Check> {
+    let checks = CHECKS.into_iter();
+    checks.filter(|check| check.group != Group::File).collect()
+}
+
+/// All parts in one, without the checks that are switched off.
+fn joined(parts: Vec<Part>, off: &BTreeMap<&'static str, String>) -> Part {
+    let mut whole = Part::default();
+    for part in parts {
+        whole.findings.extend(part.findings);
+        whole.checks.extend(part.checks);
+        whole.skipped.extend(part.skipped);
+        whole.counts.extend(part.counts);
+        whole.details.extend(part.details);
+        whole.failure = whole.failure.or(part.failure);
+    }
+    let on = |check: &&Check| !off.contains_key(check.name);
+    whole.findings.retain(|finding| on(&finding.check));
+    whole.checks.retain(on);
+    whole.skipped.retain(|skipped| on(&skipped.check));
+    let switched_off = CHECKS.iter().filter_map(|check| {
+        let reason = off.get(check.name)?;
+        Some(Skipped {
+            check,
+            reason: format!("switched off in the settings: {reason}"),
+        })
+    });
+    whole.skipped.extend(switched_off);
+    let findings = &mut whole.findings;
+    findings.sort_by(|a, b| (&a.at, a.check.name).cmp(&(&b.at, b.check.name)));
+    whole
+}
+
+/// The registry as it was read.
+struct Read {
+    name: String,
+    text: String,
+    settings: Option<Box<Settings>>,
+    forge: Option<Forge>,
+}
+
+async fn read(source: Source) -> Result<Read, CheckError> {
     match source {
         Source::File(file, settings) => {
             let failed = |source| CheckError::Read {
                 file: file.clone(),
                 source,
             };
-            let text = tokio::fs::read_to_string(&file).await.map_err(failed)?;
-            let layout = settings.map_or_else(Layout::default, |settings| settings.layout);
-            Ok((file.display().to_string(), text, layout))
+            Ok(Read {
+                text: tokio::fs::read_to_string(&file).await.map_err(failed)?,
+                name: file.display().to_string(),
+                settings,
+                forge: None,
+            })
         }
         Source::Repository(settings) => {
             let forge = open_forge(&settings)?;
@@ -212,7 +351,12 @@ async fn read(source: Source) -> Result<(String, String, Layout), CheckError> {
                 "registry",
                 format_args!("{}'s {} on {}", place.repo, place.file, place.branch),
             );
-            Ok((place.file.clone(), text, settings.layout))
+            Ok(Read {
+                name: place.file.clone(),
+                text,
+                settings: Some(settings),
+                forge: Some(forge),
+            })
         }
     }
 }

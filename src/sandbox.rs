@@ -27,7 +27,7 @@ use repositories::Repositories;
 const MARKER: &str = ".stagewright-sandbox";
 
 /// The version of the layout on disk, raised when an older sandbox could no longer be used by this program.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// The folder whose files are secret, even though the sandbox's own key guards nothing: programs that read a key may
 /// refuse one that others can read.

@@ -6,12 +6,14 @@ mod jenkins;
 mod producers;
 mod runner;
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::layout::Layout;
 use crate::names::{BranchName, OwnerName, RepoName, RepoUrl};
 use crate::protect::Protection;
+use crate::registry::check::promise::{Destination, ExpectedApplications};
 use crate::yaml::{self, Node, Place, YamlError};
 
 pub use applications::{ApplicationsSettings, InstanceSettings};
@@ -39,6 +41,8 @@ pub struct Settings {
     pub runner: RunnerSettings,
     /// Where the live Applications are; a plan needs none.
     pub applications: Option<ApplicationsSettings>,
+    /// What the registry's Applications have in common.
+    pub expected: ExpectedApplications,
     /// Where producers of architecture are registered; only their registration needs it.
     pub producers: Option<ProducersSettings>,
     /// Where Jenkins is; only a registration needs it.
@@ -49,6 +53,8 @@ pub struct Settings {
     pub plan: PlanSettings,
     /// What an apply may not destroy; nothing when not set.
     pub protect: Protection,
+    /// The checks of the registry that are switched off, each with the reason.
+    pub checks_off: BTreeMap<&'static str, String>,
     /// The estate's paths and names.
     pub layout: Layout,
 }
@@ -272,6 +278,14 @@ impl Document<'_> {
                 "terraform.program names a program to run, and this file was merely found in the working folder; hand it over by --settings",
             ));
         }
+        let (applications, expected) = match raw.applications {
+            Some(raw) => {
+                let (applications, expected) = self.applications(raw)?;
+                (Some(applications), expected)
+            }
+            None => (None, ExpectedApplications::default()),
+        };
+        let off = raw.checks.off.into_iter();
         Ok(Settings {
             file: self.file.to_owned(),
             origin,
@@ -287,10 +301,8 @@ impl Document<'_> {
                 prefix: raw.state.prefix,
             },
             runner: self.runner(raw.runner),
-            applications: raw
-                .applications
-                .map(|applications| self.applications(applications))
-                .transpose()?,
+            applications,
+            expected,
             producers: raw.producers.map(ProducersSettings::from),
             jenkins: raw
                 .jenkins
@@ -303,6 +315,7 @@ impl Document<'_> {
                 allow_unmerged: raw.plan.allow_unmerged,
             },
             protect: raw.protect,
+            checks_off: off.map(|(check, reason)| (check.0, reason.0)).collect(),
             layout: raw.layout,
         })
     }
@@ -377,9 +390,44 @@ impl Document<'_> {
         }
     }
 
-    fn applications(&self, raw: file::Applications) -> Result<ApplicationsSettings, SettingsError> {
+    fn applications(
+        &self,
+        raw: file::Applications,
+    ) -> Result<(ApplicationsSettings, ExpectedApplications), SettingsError> {
+        let expected = self.expected(raw.expected)?;
+        let place = self.applications_place(raw.file, raw.instances)?;
+        Ok((place, expected))
+    }
+
+    fn expected(&self, raw: file::Expected) -> Result<ExpectedApplications, SettingsError> {
+        let destination = match raw.destination.map(|it| (it.server, it.name)) {
+            None => None,
+            Some((Some(server), None)) => Some(Destination::Server(server)),
+            Some((None, Some(name))) => Some(Destination::Name(name)),
+            Some(_) => {
+                return Err(self.wrong(
+                    &["applications", "expected", "destination"],
+                    "applications.expected.destination takes one of the keys server and name",
+                ));
+            }
+        };
+        Ok(ExpectedApplications {
+            namespace: raw.namespace,
+            parent: raw.parent,
+            project: raw.project,
+            destination,
+            retry: raw.retry,
+            parameters: raw.parameters,
+        })
+    }
+
+    fn applications_place(
+        &self,
+        file: Option<PathBuf>,
+        instances: Option<Vec<file::Instance>>,
+    ) -> Result<ApplicationsSettings, SettingsError> {
         let keys = ["applications", "instances"];
-        match (raw.file, raw.instances) {
+        match (file, instances) {
             (Some(file), None) => Ok(ApplicationsSettings::File(self.folder.join(file))),
             (None, Some(instances)) if instances.is_empty() => Err(self.wrong(
                 &keys,

@@ -151,7 +151,7 @@ async fn all_pages_are_read_and_a_list_that_the_server_forgets_is_begun_anew() {
         ..Api::default()
     })
     .await;
-    let read = list(&cluster, &[], 1).await.unwrap();
+    let read = list(&cluster, &[], 1, Application::read).await.unwrap();
     assert_eq!(read.len(), 250);
     assert_eq!(names(&read).last().unwrap(), "argocd/app-249");
     // Two broken off after their first pages, and a whole one of three.
@@ -166,7 +166,7 @@ async fn a_list_that_is_forgotten_again_and_again_is_an_error_and_no_shorter_lis
         ..Api::default()
     })
     .await;
-    let read = list(&cluster, &[], 1).await;
+    let read = list(&cluster, &[], 1, Application::read).await;
     assert!(matches!(read, Err(ApplicationsError::Expired { .. })));
 }
 
@@ -183,13 +183,17 @@ async fn only_the_named_namespaces_are_asked_and_each_must_answer() {
     let namespaces: Vec<Namespace> = ["argocd", "team-a"]
         .map(|name| name.parse().unwrap())
         .into();
-    let read = list(&cluster, &namespaces, 1).await.unwrap();
+    let read = list(&cluster, &namespaces, 1, Application::read)
+        .await
+        .unwrap();
     assert_eq!(
         names(&read),
         ["argocd/app-0", "argocd/app-1", "team-a/app-7"]
     );
     api.lock().unwrap().refused = Some(("/team-a/", StatusCode::FORBIDDEN));
-    let error = list(&cluster, &namespaces, 1).await.unwrap_err();
+    let error = list(&cluster, &namespaces, 1, Application::read)
+        .await
+        .unwrap_err();
     let text = one_line(&error);
     assert!(
         text.contains("may not list the Applications of team-a")
@@ -202,7 +206,7 @@ async fn only_the_named_namespaces_are_asked_and_each_must_answer() {
 async fn what_cannot_be_read_whole_is_never_an_empty_list() {
     let expect = async |api: Api, words: &str| {
         let (_api, cluster) = serve(api).await;
-        let text = one_line(&list(&cluster, &[], 1).await.unwrap_err());
+        let text = one_line(&list(&cluster, &[], 1, Application::read).await.unwrap_err());
         assert!(text.contains(words), "{words}: {text}");
     };
     expect(

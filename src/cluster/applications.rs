@@ -1,11 +1,11 @@
-//! The live Applications of an Argo CD, read whole or not at all, page by page: of each only what it deploys from is kept.
+//! The live Applications of an Argo CD, read whole or not at all, page by page: of each only what is asked for is kept.
 
 use kube::api::ListParams;
 use kube::core::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::applications::{Application, ApplicationError};
+use crate::applications::ApplicationError;
 use crate::names::Namespace;
 
 use super::{Cluster, ClusterError};
@@ -77,18 +77,20 @@ pub enum ApplicationsError {
     },
 }
 
-/// Reads the Applications of these namespaces; of the whole cluster where none is named. Fewer than `minimum` are an error.
-pub async fn list(
+/// Reads the Applications of these namespaces, each by `read`; of the whole cluster where no namespace is named. Fewer than
+/// `minimum` are an error.
+pub async fn list<T>(
     cluster: &Cluster,
     namespaces: &[Namespace],
     minimum: usize,
-) -> Result<Vec<Application>, ApplicationsError> {
+    read: fn(&str) -> Result<T, ApplicationError>,
+) -> Result<Vec<T>, ApplicationsError> {
     let mut applications = Vec::new();
     if namespaces.is_empty() {
-        applications = list_in(cluster, None).await?;
+        applications = list_in(cluster, None, read).await?;
     }
     for namespace in namespaces {
-        applications.extend(list_in(cluster, Some(namespace)).await?);
+        applications.extend(list_in(cluster, Some(namespace), read).await?);
     }
     if applications.len() < minimum {
         return Err(ApplicationsError::TooFew {
@@ -99,16 +101,17 @@ pub async fn list(
     Ok(applications)
 }
 
-async fn list_in(
+async fn list_in<T>(
     cluster: &Cluster,
     namespace: Option<&Namespace>,
-) -> Result<Vec<Application>, ApplicationsError> {
+    read: fn(&str) -> Result<T, ApplicationError>,
+) -> Result<Vec<T>, ApplicationsError> {
     let whence = namespace.map_or("the whole cluster".to_owned(), Namespace::to_string);
     for _ in 0..LISTINGS {
-        match pages(cluster, namespace, &whence).await {
+        match pages(cluster, namespace, &whence, read).await {
             // Begun anew, and never continued by the token that comes with the answer: what it leads to is another list.
             Err(ApplicationsError::List { source, .. }) if source.code() == Some(410) => {}
-            read => return read,
+            listed => return listed,
         }
     }
     Err(ApplicationsError::Expired { whence })
@@ -126,11 +129,12 @@ struct PageMetadata {
     continues: Option<String>,
 }
 
-async fn pages(
+async fn pages<T>(
     cluster: &Cluster,
     namespace: Option<&Namespace>,
     whence: &str,
-) -> Result<Vec<Application>, ApplicationsError> {
+    read: fn(&str) -> Result<T, ApplicationError>,
+) -> Result<Vec<T>, ApplicationsError> {
     let path = match namespace {
         Some(namespace) => format!("{GROUP}/namespaces/{namespace}/applications"),
         None => format!("{GROUP}/applications"),
@@ -159,7 +163,7 @@ async fn pages(
             source,
         })?;
         for item in page.items {
-            applications.push(Application::read(item.get())?);
+            applications.push(read(item.get())?);
         }
         match page.metadata.continues.filter(|token| !token.is_empty()) {
             Some(token) => parameters = parameters.continue_token(&token),

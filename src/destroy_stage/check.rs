@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::applications::{Instance, read_manifests};
-use crate::cluster::applications::list;
-use crate::estate::{check_settings_names, open_cluster, open_forge, read_registry};
+use crate::applications::Application;
+use crate::estate::live::{self, LiveError};
+use crate::estate::{check_settings_names, open_forge, read_registry};
 use crate::forge::Forge;
 use crate::guard::{self, Asker, Cleared, Look, Looked, Question, Refusal};
-use crate::names::{Namespace, RepoName, RepoUrl};
+use crate::names::{RepoName, RepoUrl};
 use crate::registry::Registry;
 use crate::report;
-use crate::settings::{ApplicationsSettings, InstanceSettings, Settings, SettingsOrigin};
+use crate::settings::{ApplicationsSettings, Settings, SettingsOrigin};
 
 use super::result::{CheckedInstance, Progress};
 use super::{DestroyError, Wanted};
@@ -47,7 +47,8 @@ pub(super) async fn check(
     let place = &settings.registry;
     let registry_place = format!("{}'s {} on {}", place.repo, place.file, place.branch);
     report::heading("registry", &registry_place);
-    let instances = instances(applications, settings, progress).await?;
+    let instances = live::read(applications, settings, Application::read).await?;
+    progress.instances = instances.iter().map(CheckedInstance::from).collect();
     for fault in registry.faults().iter().filter(|fault| !fault.hides) {
         progress.warn(fault.to_string());
     }
@@ -95,82 +96,16 @@ impl Wanted {
     }
 }
 
-fn applications_of(settings: &Settings) -> Result<&ApplicationsSettings, DestroyError> {
-    match &settings.applications {
-        None => Err(DestroyError::NoApplications {
-            file: settings.file.clone(),
-        }),
-        Some(ApplicationsSettings::File(_)) if settings.origin != SettingsOrigin::Sandbox => {
-            Err(DestroyError::FileOutsideSandbox {
+/// A file has no age, and one that is cut off looks whole: only a sandbox's is believed.
+fn applications_of(settings: &Settings) -> Result<&ApplicationsSettings, LiveError> {
+    match live::of(settings)? {
+        ApplicationsSettings::File(_) if settings.origin != SettingsOrigin::Sandbox => {
+            Err(LiveError::FileOutsideSandbox {
                 file: settings.file.clone(),
             })
         }
-        Some(applications) => Ok(applications),
+        applications => Ok(applications),
     }
-}
-
-/// The Applications of every Argo CD, each whole, and says how many each has.
-async fn instances(
-    applications: &ApplicationsSettings,
-    settings: &Settings,
-    progress: &mut Progress,
-) -> Result<Vec<Instance>, DestroyError> {
-    let read = match applications {
-        ApplicationsSettings::File(file) => {
-            let failed = |source| DestroyError::ReadFile {
-                file: file.clone(),
-                source,
-            };
-            let text = tokio::fs::read_to_string(file).await.map_err(failed)?;
-            let name = file.display().to_string();
-            let applications = read_manifests(&text, &name)?;
-            if applications.is_empty() {
-                return Err(DestroyError::EmptyFile { file: file.clone() });
-            }
-            vec![Instance { name, applications }]
-        }
-        ApplicationsSettings::Instances(instances) => {
-            let mut read = Vec::new();
-            for (at, instance) in instances.iter().enumerate() {
-                read.push(instance_of(instance, at, settings).await?);
-            }
-            read
-        }
-    };
-    for Instance { name, applications } in &read {
-        let count = applications.len();
-        report::heading("argo cd", format_args!("{name}: {count} Application(s)"));
-        progress.instances.push(CheckedInstance {
-            name: name.clone(),
-            applications: count,
-        });
-    }
-    Ok(read)
-}
-
-async fn instance_of(
-    instance: &InstanceSettings,
-    at: usize,
-    settings: &Settings,
-) -> Result<Instance, DestroyError> {
-    let context = instance.context.as_deref();
-    let key = format!("applications.instances[{at}]");
-    let cluster = open_cluster(context, &key, settings).await?;
-    let whose = context.map_or_else(
-        || "this pod's cluster".to_owned(),
-        |context| format!("the context {context}"),
-    );
-    let namespaces: Vec<&str> = instance.namespaces.iter().map(Namespace::as_str).collect();
-    let name = match namespaces.as_slice() {
-        [] => whose,
-        namespaces => format!("{whose}, {}", namespaces.join(" and ")),
-    };
-    let listed = list(&cluster, &instance.namespaces, instance.minimum).await;
-    let applications = listed.map_err(|source| DestroyError::Instance {
-        instance: name.clone(),
-        source: Box::new(source),
-    })?;
-    Ok(Instance { name, applications })
 }
 
 /// Looks into the folders from which Applications are rendered. One that cannot be looked into is told to the guard, which

@@ -1,10 +1,7 @@
 //! Why a stage could not be destroyed, and what that means for the exit code.
 
-use std::path::PathBuf;
-
-use crate::applications::ManifestsError;
-use crate::cluster::applications::ApplicationsError;
-use crate::estate::{EstateError, of_cluster};
+use crate::estate::EstateError;
+use crate::estate::live::LiveError;
 use crate::forge::ForgeError;
 use crate::guard::{Asker, Refusal};
 use crate::names::{RepoName, nearest};
@@ -40,26 +37,8 @@ pub enum DestroyError {
         canonical: RepoName,
         parameter: &'static str,
     },
-    #[error("{} does not say where the live Applications are: set applications.instances", file.display())]
-    NoApplications { file: PathBuf },
-    #[error("applications.file in {} is for the sandbox alone, since a file has no age and one that is cut off looks whole: set applications.instances", file.display())]
-    FileOutsideSandbox { file: PathBuf },
-    #[error("the Applications in {} could not be read", file.display())]
-    ReadFile {
-        file: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
     #[error(transparent)]
-    Manifests(#[from] ManifestsError),
-    #[error("{} holds no Application at all, and an empty list is taken for one that could not be read", file.display())]
-    EmptyFile { file: PathBuf },
-    #[error("the live Applications of {instance} could not be read")]
-    Instance {
-        instance: String,
-        #[source]
-        source: Box<ApplicationsError>,
-    },
+    Live(#[from] LiveError),
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error(transparent)]
@@ -141,10 +120,7 @@ impl DestroyError {
     fn outcome(&self) -> Outcome {
         match self {
             DestroyError::Estate(error) => error.outcome(),
-            DestroyError::Instance { source, .. } => match &**source {
-                ApplicationsError::List { source, .. } => of_cluster(source),
-                _ => Outcome::Failed,
-            },
+            DestroyError::Live(error) => error.outcome(),
             DestroyError::Runner(error) => error.outcome(),
             DestroyError::NoRepository { .. }
             | DestroyError::OtherSpelling { .. }
@@ -153,9 +129,7 @@ impl DestroyError {
                 RecordError::Digest | RecordError::OtherTarget { .. } | RecordError::NotDone,
             )
             | DestroyError::Refused(Refusal::Deployed(_)) => Outcome::Refused,
-            DestroyError::NoApplications { .. }
-            | DestroyError::FileOutsideSandbox { .. }
-            | DestroyError::Refused(Refusal::NotUnproven { .. }) => Outcome::Usage,
+            DestroyError::Refused(Refusal::NotUnproven { .. }) => Outcome::Usage,
             DestroyError::Moved { .. }
             | DestroyError::Record(RecordError::Expired { .. } | RecordError::Stale { .. }) => {
                 Outcome::Moved
@@ -172,9 +146,6 @@ impl DestroyError {
             | DestroyError::Show(_)
             | DestroyError::NoRecord
             | DestroyError::OtherRecord
-            | DestroyError::ReadFile { .. }
-            | DestroyError::Manifests(_)
-            | DestroyError::EmptyFile { .. }
             | DestroyError::Refused(Refusal::Hidden { .. }) => Outcome::Failed,
         }
     }

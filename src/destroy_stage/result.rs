@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::applications::Instance;
 use crate::guard::{Cleared, Found, LookedAt, Refusal, Unproven};
 use crate::names::{AppPath, CommitSha, Namespace, RepoName, StageName};
 use crate::presync::provenance::without_credentials;
@@ -114,6 +115,15 @@ pub struct CheckedInstance {
     pub name: String,
     /// How many Applications it has.
     pub applications: usize,
+}
+
+impl From<&Instance> for CheckedInstance {
+    fn from(instance: &Instance) -> CheckedInstance {
+        CheckedInstance {
+            name: instance.name.clone(),
+            applications: instance.applications.len(),
+        }
+    }
 }
 
 /// What the guard found.

@@ -222,6 +222,7 @@ mod tests {
                 reason: "no <cluster>".to_owned(),
             }],
             counts: &[("apps", 1), ("stages", 0)],
+            details: &[],
         };
         format.write(&report, colour)
     }

@@ -42,6 +42,13 @@ pub(super) const TERRAFORM: Key = Key {
     allowed: &[Path, Repo],
     required: &[],
 };
+pub(super) const CHART: Key = Key {
+    name: "chart",
+    default: "{path}/chart",
+    form: Form::Path,
+    allowed: &[Path, Repo],
+    required: &[],
+};
 pub(super) const CONFIG: Key = Key {
     name: "config",
     default: "{path}/config/{stage}",

@@ -289,3 +289,26 @@ fn a_path_that_is_no_states_leads_to_no_stage() {
         assert_eq!(found, None, "{key}");
     }
 }
+
+#[test]
+fn a_configuration_folder_leads_back_to_its_stage() {
+    let repo: RepoName = "Mono".parse().unwrap();
+    let of = |layout: &Layout, folder: &str| {
+        let target = layout.target_of_config(&repo, folder);
+        target.map(|target| target.to_string())
+    };
+    let layout = Layout::default();
+    assert_eq!(
+        of(&layout, "a/b/config/dev").as_deref(),
+        Some("Mono/a/b/dev")
+    );
+    assert_eq!(of(&layout, "config/dev").as_deref(), Some("Mono/dev"));
+    assert_eq!(of(&layout, "a/chart/dev"), None);
+    assert_eq!(of(&layout, "a/config/dev/more"), None);
+    let other = Layout::from_json(r#"{"config": "{repo}/{path}/of-{stage}-now"}"#).unwrap();
+    assert_eq!(
+        of(&other, "Mono/a/of-dev-now").as_deref(),
+        Some("Mono/a/dev")
+    );
+    assert_eq!(of(&other, "Other/a/of-dev-now"), None);
+}

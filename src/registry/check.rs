@@ -3,6 +3,8 @@
 mod addresses;
 mod meetings;
 mod order;
+pub mod promise;
+pub mod readiness;
 mod table;
 #[cfg(test)]
 mod tests;

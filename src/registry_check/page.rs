@@ -10,7 +10,7 @@ impl CheckReport {
     /// The report for people.
     pub fn page(&self) -> Page {
         let looked = self.looked.as_ref();
-        let findings = looked.iter().flat_map(|looked| &looked.findings);
+        let findings = looked.iter().flat_map(|looked| &looked.part.findings);
         let worst = findings.clone().map(Finding::severity).max();
         let (tone, word) = match (&self.failure, worst) {
             (Some(_), _) => (Tone::Grave, self.outcome.word()),
@@ -37,7 +37,7 @@ impl CheckReport {
                 rows,
             },
         };
-        let ran = looked.iter().flat_map(|looked| &looked.checks);
+        let ran = looked.iter().flat_map(|looked| &looked.part.checks);
         let ran = ran.map(|check| vec![check.name.to_owned(), check.explanation.to_owned()]);
         let checks = Part {
             heading: "What was looked at".to_owned(),
@@ -50,7 +50,7 @@ impl CheckReport {
         let name = looked.map_or("the registry", |looked| &looked.name);
         let skipped: Vec<Vec<String>> = looked
             .iter()
-            .flat_map(|looked| &looked.skipped)
+            .flat_map(|looked| &looked.part.skipped)
             .map(|skipped| vec![skipped.check.name.to_owned(), skipped.reason.clone()])
             .collect();
         let skipped = (!skipped.is_empty()).then(|| Part {

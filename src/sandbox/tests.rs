@@ -86,7 +86,8 @@ fn a_missing_folder_is_unpacked_into() {
             "ArgoCDDeploy.git",
             "FieldnotesDeploy.git",
             "PlatformDeploy.git",
-            "TerraformState.git"
+            "TerraformState.git",
+            "WikiDeploy.git"
         ]
     );
     assert_eq!(names(parent.path()), ["sandbox"]);
@@ -287,7 +288,7 @@ fn a_sandbox_of_another_format_is_refused_until_it_is_reset() {
     assert_eq!(
         refusal(&dir, Reset::Keep),
         format!(
-            "the sandbox {} has format 7 and this program works with format 3: run it with --sandbox-reset to unpack \
+            "the sandbox {} has format 7 and this program works with format 4: run it with --sandbox-reset to unpack \
              it again, which drops what was done in it",
             dir.display()
         )
@@ -295,7 +296,7 @@ fn a_sandbox_of_another_format_is_refused_until_it_is_reset() {
     open(&dir, Reset::Fresh);
     assert_eq!(
         fs::read_to_string(dir.join(".stagewright-sandbox")).unwrap(),
-        "3\n"
+        "4\n"
     );
 }
 

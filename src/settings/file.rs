@@ -1,5 +1,6 @@
 //! The shape of the file, as serde reads it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
@@ -13,6 +14,7 @@ use crate::names::{
     from_text,
 };
 use crate::protect::Protection;
+use crate::registry::check::CHECKS;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +32,8 @@ pub(super) struct Settings {
     pub(super) plan: Plan,
     #[serde(default)]
     pub(super) protect: Protection,
+    #[serde(default)]
+    pub(super) checks: Checks,
     #[serde(default)]
     pub(super) layout: Layout,
 }
@@ -143,6 +147,70 @@ pub(super) struct Destroying {
 pub(super) struct Applications {
     pub(super) file: Option<PathBuf>,
     pub(super) instances: Option<Vec<Instance>>,
+    #[serde(default)]
+    pub(super) expected: Expected,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Expected {
+    pub(super) namespace: Option<Namespace>,
+    #[serde(default, deserialize_with = "other_object_name")]
+    pub(super) parent: Option<String>,
+    #[serde(default, deserialize_with = "other_object_name")]
+    pub(super) project: Option<String>,
+    pub(super) destination: Option<Destination>,
+    pub(super) retry: Option<Map<String, Value>>,
+    #[serde(default)]
+    pub(super) parameters: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Destination {
+    pub(super) server: Option<String>,
+    pub(super) name: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Checks {
+    #[serde(default)]
+    pub(super) off: BTreeMap<CheckToSkip, Reason>,
+}
+
+/// The name of a check.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CheckToSkip(pub(super) &'static str);
+
+impl<'de> Deserialize<'de> for CheckToSkip {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer, |text| {
+            let known = CHECKS.map(|check| check.name);
+            match known.into_iter().find(|name| *name == text) {
+                Some(name) => Ok(CheckToSkip(name)),
+                None => Err(format!(
+                    "no check is called {text:?}; there are {}",
+                    known.join(", ")
+                )),
+            }
+        })
+    }
+}
+
+/// Why a check is not made: a text that says something.
+pub(super) struct Reason(pub(super) String);
+
+impl<'de> Deserialize<'de> for Reason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer, |text| match text.trim() {
+            "" => Err("a check that is switched off needs a reason".to_owned()),
+            text if text.chars().any(char::is_control) => {
+                Err("the reason must be one line of text".to_owned())
+            }
+            text => Ok(Reason(text.to_owned())),
+        })
+    }
 }
 
 #[derive(Deserialize)]

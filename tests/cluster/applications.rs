@@ -10,6 +10,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use stagewright::applications::Application;
 use stagewright::cluster::Cluster;
 use stagewright::cluster::applications::list;
 
@@ -92,7 +93,10 @@ fn a_process_that_only_lists_says_how_much_memory_that_took() {
         let cluster = Cluster::from_config(config(Path::new(&kubeconfig)).await).unwrap();
         let namespace = [NAMESPACE.parse().unwrap()];
         let before = memory("VmRSS:");
-        let found = list(&cluster, &namespace, 1).await.unwrap().len();
+        let found = list(&cluster, &namespace, 1, Application::read)
+            .await
+            .unwrap()
+            .len();
         (found, memory("VmHWM:") - before)
     });
     println!("listed {found} grown {grown}");

@@ -44,7 +44,7 @@ pub(in crate::findings) fn value(report: &Report<'_>) -> serde_json::Value {
         .collect();
     let found: Vec<Found<'_>> = report.findings.iter().map(Found::from).collect();
     let skipped = |skipped: &Skipped| serde_json::json!({ "check": skipped.check.name, "reason": skipped.reason });
-    serde_json::json!({
+    let mut value = serde_json::json!({
         "version": 1,
         "file": report.file,
         "counts": counts,
@@ -53,5 +53,10 @@ pub(in crate::findings) fn value(report: &Report<'_>) -> serde_json::Value {
         "errors": report.of(Severity::Error),
         "warnings": report.of(Severity::Warning),
         "findings": found,
-    })
+    });
+    if let Some(members) = value.as_object_mut() {
+        let details = report.details.iter();
+        members.extend(details.map(|(name, value)| ((*name).to_owned(), value.clone())));
+    }
+    value
 }

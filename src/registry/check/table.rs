@@ -88,8 +88,37 @@ pub static TARGET_REVISION: Check = Check {
         tracked; a full ref (`refs/heads/…`) and a pattern (`v1.*`) are read by Argo CD alone.",
 };
 
-/// All of them.
-pub static CHECKS: [&Check; 11] = [
+/// Each stage has its Application, set to what the entry says.
+pub static APPLICATION: Check = Check {
+    name: "application",
+    group: Group::Applications,
+    severity: Severity::Error,
+    explanation: "Each stage has the live Application that its entry promises, field by field: project, destination, sources with revision and         value files, Helm parameters of the hook and no others, the annotation of the paths it is rendered from, automated sync and retry, sync         options. Project, destination and retry are compared where `applications.expected` in the settings names them. What else an Application may         have (labels, finalizers, ignored differences) is not looked at. A difference is somebody's change by hand, or a sync of the registry that is         still to come.",
+};
+/// The registry knows each Application.
+pub static UNKNOWN_APPLICATION: Check = Check {
+    name: "unknown-application",
+    group: Group::Applications,
+    severity: Severity::Warning,
+    explanation: "No Application deploys from a repository of the registry, or is in its project, without an entry that promises it: it was made by         hand, or its entry was deleted and it was left.",
+};
+/// Nothing waits for pruning.
+pub static PRUNING: Check = Check {
+    name: "pruning",
+    group: Group::Applications,
+    severity: Severity::Warning,
+    explanation: "No Application that the registry's own one made waits to be pruned: its stage has no entry any more, and goes on running until         that Application is synced with Prune. Known where `applications.expected.parent` in the settings names the registry's own Application.",
+};
+/// What a stage runs is what its branch has.
+pub static READINESS: Check = Check {
+    name: "readiness",
+    group: Group::Applications,
+    severity: Severity::Warning,
+    explanation: "Each stage is ready at the current revision: synced to the head of its branch, or to a commit since which nothing in the paths that it is         rendered from has changed; compared with what it is set to now; healthy; without an error of comparison or sync, and without a sync that         runs, failed or came before its Terraform changed. An Application that still says Synced and Healthy from before a push is not ready: Argo         CD has no observed generation.",
+};
+
+/// Those that need nothing but the file.
+pub static FILE_CHECKS: [&Check; 11] = [
     &YAML,
     &SHAPE,
     &ENTRY,
@@ -101,4 +130,23 @@ pub static CHECKS: [&Check; 11] = [
     &SAME_NAME,
     &REPO_URL,
     &TARGET_REVISION,
+];
+
+/// All of them.
+pub static CHECKS: [&Check; 15] = [
+    &YAML,
+    &SHAPE,
+    &ENTRY,
+    &ORDER,
+    &PATH_NAME,
+    &SAME_STAGE,
+    &PATH_THROUGH_STAGE,
+    &LONG_NAME,
+    &SAME_NAME,
+    &REPO_URL,
+    &TARGET_REVISION,
+    &APPLICATION,
+    &UNKNOWN_APPLICATION,
+    &PRUNING,
+    &READINESS,
 ];

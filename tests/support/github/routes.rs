@@ -139,7 +139,6 @@ impl Call {
                     Err(_) => Reply::refusal(404, "Not Found"),
                 }
             }
-            ("GET", "/git/matching-refs/{ref}") => matching(&repository, &self.name),
             ("GET", "/git/commits/{commit_sha}") => objects::commit(&repository, &self.name),
             ("GET", "/git/matching-refs/{ref}") => self.matching(shared, &repository, asked),
             ("GET", "/git/trees/{tree_sha}") if asked.query.contains("recursive=") => {
@@ -302,18 +301,6 @@ fn decoded(text: &str) -> String {
 pub fn id_of(value: &Value) -> Option<Oid> {
     let text = value.as_str().filter(|text| text.len() == 40)?;
     Oid::from_str(text).ok()
-}
-
-/// The refs whose names begin so.
-fn matching(repository: &Repository, beginning: &str) -> Reply {
-    let all = repository.references().unwrap();
-    let refs = all.filter_map(|reference| {
-        let reference = reference.unwrap();
-        let name = reference.name().unwrap().strip_prefix("refs/")?;
-        let id = reference.target().filter(|_| name.starts_with(beginning))?;
-        Some(objects::reference(repository, name, id))
-    });
-    Reply::json(200, refs.collect())
 }
 
 fn branches(repository: &Repository) -> Reply {

@@ -71,6 +71,8 @@ pub struct Stage {
     pub target_revision: Option<String>,
     /// The version of the upstream chart; set exactly when the app has an upstream.
     pub version: Option<String>,
+    /// Whether nothing stands behind the key, where `{}` could.
+    pub is_null: bool,
     /// Where the key stands.
     pub place: Place,
 }
@@ -142,17 +144,25 @@ impl Registry {
         if root.is_null() {
             return Err(shape(root.place(), "the registry is empty".to_owned()));
         }
-        if !matches!(root.value(), Value::Mapping(_)) {
+        let Value::Mapping(keys) = root.value() else {
             return Err(shape(
                 root.place(),
                 format!("{} stands where a mapping is wanted", root.kind()),
             ));
-        }
+        };
         let Some(apps) = root.get("apps") else {
-            return Err(shape(
-                root.place(),
-                "the key \"apps\" is missing".to_owned(),
-            ));
+            let misspelt =
+                |(key, _): &&(Node, Node)| strsim::levenshtein(key.raw_text(), "apps") == 1;
+            return Err(match keys.iter().find(misspelt) {
+                Some((key, _)) => shape(
+                    key.place(),
+                    format!(
+                        "the key \"apps\" is missing, and {:?} is here",
+                        key.raw_text()
+                    ),
+                ),
+                None => shape(root.place(), "the key \"apps\" is missing".to_owned()),
+            });
         };
         match apps.value() {
             Value::Mapping(entries) if entries.is_empty() => {

@@ -4,6 +4,7 @@
 //! (<https://github.com/kubernetes-sigs/yaml/blob/master/goyaml.v2/resolve.go>). [`Node::text`] therefore refuses a
 //! plain scalar that it would take for something else than text.
 
+mod dialect;
 mod misread;
 mod tree;
 
@@ -79,6 +80,12 @@ impl Node {
                 found: self.kind(),
             });
         };
+        if *plain && text.is_empty() {
+            return Err(YamlError::NotText {
+                place: self.place,
+                found: self.kind(),
+            });
+        }
         match misread::reading(text).filter(|_| *plain) {
             Some(reading) => Err(YamlError::Misread {
                 place: self.place,
@@ -148,6 +155,16 @@ pub enum YamlError {
         place: Place,
         /// Its words.
         complaint: String,
+    },
+    /// What YAML 1.2 allows and Helm's parser does not read.
+    #[error("Helm does not read {what}; {remedy}")]
+    Unread {
+        /// Where it stands.
+        place: Place,
+        /// What stands there.
+        what: &'static str,
+        /// What to write instead.
+        remedy: &'static str,
     },
     /// A `%` line before the document.
     #[error("YAML directives (lines that begin with \"%\") are not read; remove the line")]
@@ -262,6 +279,7 @@ impl YamlError {
             Self::NotUtf8 { place, .. }
             | Self::Character { place, .. }
             | Self::Syntax { place, .. }
+            | Self::Unread { place, .. }
             | Self::Directive { place }
             | Self::SecondDocument { place }
             | Self::DuplicateKey { place, .. }

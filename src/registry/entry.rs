@@ -243,8 +243,24 @@ impl<'a> Reader<'a> {
         };
         items
             .iter()
-            .filter_map(|item| self.text("syncOptions", item))
+            .filter_map(|item| self.sync_option(item))
             .collect()
+    }
+
+    /// All of Argo CD's are written so (<https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/>); it takes others without a
+    /// word, and they do nothing.
+    fn sync_option(&mut self, node: &Node) -> Option<String> {
+        let option = self.text("syncOptions", node)?;
+        let (name, value) = option.split_once('=').unwrap_or_default();
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic());
+        if is_name && !value.is_empty() {
+            return Some(option);
+        }
+        self.fault(
+            node.place(),
+            &format!("\"syncOptions\" has {option:?}; an option is written Name=value, such as ServerSideApply=true"),
+        );
+        None
     }
 
     fn stages(&mut self, key: &Node, app: &'a Node, has_upstream: bool) -> Vec<Stage> {
@@ -325,6 +341,7 @@ impl<'a> Reader<'a> {
             auto_sync,
             target_revision,
             version,
+            is_null: value.is_null(),
             place: key.place(),
         })
     }
@@ -333,7 +350,7 @@ impl<'a> Reader<'a> {
         match node.value() {
             Value::Scalar { text, plain: true } if text == "true" => true,
             Value::Scalar { text, plain: true } if text == "false" => false,
-            Value::Scalar { text, .. } => {
+            Value::Scalar { text, .. } if !text.is_empty() => {
                 self.fault(
                     node.place(),
                     &format!("{key:?} is {text:?}; write true or false, without quotes"),

@@ -120,6 +120,10 @@ fn a_registry_of_another_shape_is_an_error_and_never_empty() {
         ("", "1:1: the registry is empty"),
         ("# nothing\n", "1:1: the registry is empty"),
         ("other: {}\n", "1:1: the key \"apps\" is missing"),
+        (
+            "other: {}\nApps: {}\n",
+            "2:1: the key \"apps\" is missing, and \"Apps\" is here",
+        ),
         ("- a\n", "1:1: a list stands where a mapping is wanted"),
         ("text\n", "1:1: a text stands where a mapping is wanted"),
         (
@@ -154,9 +158,7 @@ fn what_is_no_single_sound_document_is_an_error_with_its_place() {
 
 #[test]
 fn names_that_helm_reads_otherwise_are_faults_and_quoted_ones_are_names() {
-    for name in [
-        "on", "off", "no", "y", "1e3", "0123", "0x1f", "12345678", "null",
-    ] {
+    for name in ["on", "off", "no", "y", "1e3", "0123", "0x1f", "12345678"] {
         let text =
             format!("apps:\n  {name}:\n    repo: https://h/o/r\n    stages: {{prd: {{}}}}\n");
         let found = faults(&text);
@@ -180,10 +182,14 @@ fn names_that_helm_reads_otherwise_are_faults_and_quoted_ones_are_names() {
             "{stage:?}"
         );
     }
-    for name in ["1_000", "1.10", ".5", "~", "2024-01-01"] {
+    for name in ["1_000", "1.10", ".5", "2024-01-01"] {
         let text =
             format!("apps:\n  {name}:\n    repo: https://h/o/r\n    stages: {{prd: {{}}}}\n");
         assert!(faults(&text)[0].contains("Helm reads"), "{name}");
+    }
+    for name in ["~", "null"] {
+        let text = format!("apps:\n  {name}: {{repo: https://h/o/r, stages: {{prd: {{}}}}}}\n");
+        assert!(error(&text).contains("a key that is null"), "{name}");
     }
     assert!(faults_of("    stages: {prd: {targetRevision: 1.10}}\n")[0].contains("as a number"));
     assert!(
@@ -299,6 +305,27 @@ fn a_chart_version_is_given_exactly_with_an_upstream() {
         faults_of("    upstream: {repo: x}\n    stages: {prd: {version: 1.2.3}}\n")[0]
             .contains("lacks \"chart\"")
     );
+}
+
+#[test]
+fn a_sync_option_is_a_name_with_a_value() {
+    for option in [
+        "ServerSideApply",
+        "ServerSideApply=",
+        "=true",
+        "'Server Side=true'",
+        "{ServerSideApply: true}",
+        "true",
+    ] {
+        let found = faults_of(&format!(
+            "    syncOptions: [Validate=false, {option}]\n    stages: {{prd: {{}}}}\n"
+        ));
+        assert_eq!(found.len(), 1, "{option}: {found:?}");
+        assert!(
+            found[0].starts_with("releases/values.yaml:4:35: apps.fieldnotes: \"syncOptions\""),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]

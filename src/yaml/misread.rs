@@ -5,6 +5,12 @@ pub(super) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~") || text.eq_ignore_ascii_case("null")
 }
 
+/// Whether the plain scalar is infinite or no number, as go-yaml 2 spells these.
+pub(super) fn is_not_finite(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN")
+}
+
 /// What Helm's parser, or another one of YAML 1.1, takes the plain scalar for, when that is not text.
 ///
 /// The rules are those of <https://yaml.org/type/> and of go-yaml 2, where either holds. Words count in any mix of

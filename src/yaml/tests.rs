@@ -56,9 +56,7 @@ fn plain_scalars_that_helm_reads_otherwise_are_no_text() {
         "-1",
         "+1",
         "12345678",
-        ".inf",
-        "-.INF",
-        ".NaN",
+        ".iNf",
         "2024-01-01",
         "2024-1-1 10:00:00",
         "2024-01-01T10:00:00Z",
@@ -224,6 +222,90 @@ fn what_parsers_read_differently_is_refused() {
     assert!(parse("[a, b]: c").is_err());
     assert!(parse("a: b: c").is_err());
     assert!(parse("a: [").is_err());
+}
+
+#[test]
+fn what_yaml_1_2_allows_and_helm_does_not_read_is_refused_with_its_place() {
+    for (yaml, place, what) in [
+        ("a: &b.c 1\n", at(1, 4), "an anchor's name"),
+        ("a: &b.c 1\nd: *b\n", at(1, 4), "an anchor's name"),
+        ("a: &b {x: &é 1}\n", at(1, 11), "an anchor's name"),
+        ("a: &b: 1\n", at(1, 4), "an anchor's name"),
+        ("a: !!str &ü c\n", at(1, 10), "an anchor's name"),
+        ("~: 1\n", at(1, 1), "a key that is null"),
+        ("a:\n  : 1\n", at(2, 3), "a key that is null"),
+        ("{a: 1, null: 2}\n", at(1, 8), "a key that is null"),
+        ("a: [1, -.INF]\n", at(1, 8), "a number that is not finite"),
+        ("a: .nan\n", at(1, 4), "a number that is not finite"),
+        ("a: b\n\t\nc: d\n", at(2, 1), "a tab"),
+        ("a: {}\n \t# c\n", at(2, 2), "a tab"),
+        ("a: {}\r\n\t\r\n", at(2, 1), "a tab"),
+        ("a:\n-\tb\n", at(2, 2), "a tab"),
+        ("a: {}\n\t", at(2, 1), "a tab"),
+        ("? a\n:  \t{}\n", at(2, 4), "a tab"),
+        ("a: \"b\\\\\\/\"\n", at(1, 8), "the escape \\/"),
+        (
+            "a: {b: ?c}\n",
+            at(1, 8),
+            "a text without quotes that begins with ?",
+        ),
+        (
+            "a: [:8080]\n",
+            at(1, 5),
+            "a text without quotes that begins with ?",
+        ),
+        (
+            "a: {b: |c}\n",
+            at(1, 8),
+            "a text without quotes that begins with |",
+        ),
+        (
+            "a: {b\n  : c}\n",
+            at(1, 5),
+            "a key that does not stand on one line",
+        ),
+        (
+            "a: {b\n  c: d}\n",
+            at(1, 5),
+            "a key that does not stand on one line",
+        ),
+    ] {
+        let error = parse(yaml).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.starts_with(&format!("Helm does not read {what}")),
+            "{yaml:?}: {said}"
+        );
+        assert_eq!(error.place(), place, "{yaml:?}");
+    }
+    let list = parse("a: &a [{b: c}]\nd:\n  <<: *a\n").unwrap_err();
+    assert!(
+        matches!(list, YamlError::MergeOfOther { place, .. } if place == at(3, 7)),
+        "{list}"
+    );
+}
+
+#[test]
+fn what_looks_like_it_and_helm_reads_is_read() {
+    for yaml in [
+        "a: &b-c_1 d\ne: *b-c_1\n",
+        "a: 'b & *c.d'\ne: f&g.h\n# &i.j\n",
+        "'~': 1\n\"\": 2\n",
+        "a: '.inf'\n.inf: b\nc: .infinite\n",
+        "a: b\t# c\nd: {}\t\n",
+        "a: {\n\t\n  b: c}\n",
+        "a: |\n  b\n\n  \tc\n\nd: e\n",
+        "a: |-2 # c\n    b\n\n  c\n",
+        "a: 'b\n\n  c'\nd: &e |\n  f\n",
+        "a: \"b\\\\/c\"\nd: 'e\\/'\n",
+        "a: :8080\nb: ?c\n?d: e\n",
+        "a: {? b\n  : c, d: 'e\n  f', \"g\":h}\n",
+        "a: {b: {c: d\n  }, e: [f,\n  g], h: i}\n",
+        "- - a\n  - b\n- c: d\n",
+    ] {
+        let read = parse(yaml);
+        assert!(read.is_ok(), "{yaml:?}: {read:?}");
+    }
 }
 
 #[test]

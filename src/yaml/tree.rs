@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
 
-use super::{MAX_DEPTH, MAX_SIZE, Node, Place, Value, YamlError};
+use super::dialect::{self, Extent, Until};
+use super::{MAX_DEPTH, MAX_SIZE, Node, Place, Value, YamlError, misread};
 
 /// A finished value with its extent.
 #[derive(Clone)]
@@ -40,6 +41,8 @@ struct Tree {
     anchors: HashMap<usize, Built>,
     root: Option<Node>,
     size: usize,
+    /// Every scalar's place in the text.
+    scalars: Vec<Extent>,
 }
 
 pub(super) fn parse(text: &str) -> Result<Node, YamlError> {
@@ -49,10 +52,17 @@ pub(super) fn parse(text: &str) -> Result<Node, YamlError> {
     let mut tree = Tree::default();
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| YamlError::Syntax {
-            place: place(error.marker()),
-            complaint: error.info().to_owned(),
-        })?;
+        let (event, span) = match event {
+            Ok(event) => event,
+            Err(error) => {
+                // What Helm does not read may be the cause, such as an anchor of which the parser has read a part.
+                dialect::refuse(text, &tree.scalars, Until::LastScalar)?;
+                return Err(YamlError::Syntax {
+                    place: place(error.marker()),
+                    complaint: error.info().to_owned(),
+                });
+            }
+        };
         if matches!(event, Event::DocumentStart(_)) {
             documents += 1;
             if documents > 1 {
@@ -63,6 +73,7 @@ pub(super) fn parse(text: &str) -> Result<Node, YamlError> {
         }
         tree.take(event, span)?;
     }
+    dialect::refuse(text, &tree.scalars, Until::End)?;
     Ok(tree.root.unwrap_or_else(|| null(Place::START)))
 }
 
@@ -130,12 +141,20 @@ impl Tree {
         let place = place(&span.start);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
+                self.scalars.push(Extent { span, style });
                 let as_text = match &tag {
                     None => false,
                     Some(tag) if tag.is_yaml_core_schema() && tag.suffix == "str" => true,
                     Some(_) => return Err(YamlError::Tag { place }),
                 };
                 let plain = style == ScalarStyle::Plain && !as_text;
+                if plain && misread::is_not_finite(&text) && !self.is_key() {
+                    return Err(dialect::refused(
+                        place,
+                        "a number that is not finite, since JSON has none",
+                        "put it in quotes to have it as text",
+                    ));
+                }
                 let size = 1 + text.len() / 64;
                 let value = Value::Scalar {
                     text: text.into_owned(),
@@ -166,6 +185,10 @@ impl Tree {
                 let Some(anchored) = self.anchors.get(&anchor) else {
                     return Err(YamlError::AliasInItself { place });
                 };
+                if matches!(anchored.node.value, Value::Sequence(_)) && self.is_merged() {
+                    let found = "an alias of a list";
+                    return Err(YamlError::MergeOfOther { place, found });
+                }
                 // Asked before the copy, so that a refused alias costs nothing.
                 if self.size + anchored.size > MAX_SIZE {
                     return Err(YamlError::TooLarge { place });
@@ -183,6 +206,18 @@ impl Tree {
             | Event::DocumentStart(_)
             | Event::DocumentEnd => Ok(()),
         }
+    }
+
+    /// Whether what comes next is a mapping's key.
+    fn is_key(&self) -> bool {
+        let open = self.open.last().map(|open| &open.items);
+        matches!(open, Some(Items::Mapping { key: None, .. }))
+    }
+
+    /// Whether what comes next is the value of a merge key.
+    fn is_merged(&self) -> bool {
+        let open = self.open.last().map(|open| &open.items);
+        matches!(open, Some(Items::Mapping { key: Some(key), .. }) if is_merge(key))
     }
 
     fn grow(&mut self, by: usize, place: Place) -> Result<(), YamlError> {
@@ -252,6 +287,13 @@ impl Tree {
             Items::Sequence(items) => items.push(built.node),
             Items::Mapping { entries, key } => match key.take() {
                 Some(key) => entries.push((key, built.node)),
+                None if built.node.is_null() => {
+                    return Err(dialect::refused(
+                        built.node.place,
+                        "a key that is null",
+                        "give it a name, or put it in quotes",
+                    ));
+                }
                 None if matches!(built.node.value, Value::Scalar { .. }) => *key = Some(built.node),
                 None => {
                     return Err(YamlError::KeyNotScalar {

@@ -54,6 +54,7 @@ pub fn check(text: &str, layout: &Layout) -> Checked {
         .iter()
         .map(|fault| ENTRY.finding(fault.place, fault.message.clone()))
         .collect();
+    findings.extend(null_stages(&registry));
     findings.extend(order::apps(&registry));
     findings.extend(order::paths(&registry));
     findings.extend(meetings::same_stage(&registry));
@@ -69,6 +70,19 @@ pub fn check(text: &str, layout: &Layout) -> Checked {
         stages: claims.iter().map(|claim| claim.stages.len()).sum(),
         registry: Some(registry),
     }
+}
+
+/// Stages whose key holds nothing.
+fn null_stages(registry: &Registry) -> Vec<Finding> {
+    let nulls = stages(registry).filter(|(_, stage)| stage.is_null);
+    let said = |(app, stage): (&App, &Stage)| {
+        let text = format!(
+            "apps.{}.stages.{}: nothing stands behind the key, and Helm leaves such a key out where the file is given by --values; write {{}}",
+            app.name, stage.name
+        );
+        NULL_STAGE.finding(stage.place, text)
+    };
+    nulls.map(said).collect()
 }
 
 /// Every stage that could be read, with its app.

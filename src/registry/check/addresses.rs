@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::findings::Finding;
+use crate::names::BranchName;
 use crate::registry::Registry;
 
 use super::{REPO_URL, TARGET_REVISION, stages};
@@ -76,6 +77,8 @@ pub(super) fn revisions(registry: &Registry) -> Vec<Finding> {
             "is a full ref; name the branch alone"
         } else if revision.contains(['*', '^', '~', '>', '<', '=', ' ']) {
             "is a pattern of versions, which Argo CD reads for tags alone; name the branch"
+        } else if revision.parse::<BranchName>().is_err() {
+            "is a name that git gives no branch; name the branch"
         } else {
             continue;
         };

@@ -1,6 +1,7 @@
 //! Entries that meet where each should be alone: in a state, in a folder of states, in a name.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
 
 use crate::findings::Finding;
 use crate::layout::Layout;
@@ -92,9 +93,11 @@ pub(super) fn names(registry: &Registry, layout: &Layout) -> Vec<Finding> {
         let name = match layout.namespace(&app.name, &stage.name) {
             Ok(name) => name.to_string(),
             Err(error) => {
+                let cause = error.source().map(ToString::to_string);
                 let text = format!(
-                    "{}: {error}; choose a shorter key for the app or the stage",
-                    named(app, stage)
+                    "{}: {}; choose a shorter key for the app or the stage",
+                    named(app, stage),
+                    cause.unwrap_or_else(|| error.to_string())
                 );
                 findings.push(LONG_NAME.finding(stage.place, text));
                 continue;

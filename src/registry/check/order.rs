@@ -11,25 +11,27 @@ pub(super) fn apps(registry: &Registry) -> Vec<Finding> {
     let stay = longest_ordered(&apps);
     let mut findings = Vec::new();
     for (at, app) in apps.iter().enumerate() {
-        if stay.contains(&at) {
+        let Err(passed) = stay.binary_search(&at) else {
             continue;
-        }
-        let before = stay
-            .iter()
-            .filter_map(|at| apps.get(*at))
-            .take_while(|other| other.name < app.name)
-            .last();
-        let place = match before {
-            Some(other) => format!("behind apps.{}", other.name),
-            None => "before all others".to_owned(),
         };
-        findings.push(ORDER.finding(
-            app.place,
+        let belongs = stay.partition_point(|other| apps[*other].name < app.name);
+        let named = |position: usize| &apps[stay[position]].name;
+        let text = if belongs < passed {
             format!(
-                "apps.{}: out of alphabetical order; move it {place}",
-                app.name
-            ),
-        ));
+                "apps.{} stands after apps.{}; it belongs before apps.{}",
+                app.name,
+                named(passed - 1),
+                named(belongs)
+            )
+        } else {
+            format!(
+                "apps.{} stands before apps.{}; it belongs after apps.{}",
+                app.name,
+                named(passed),
+                named(belongs - 1)
+            )
+        };
+        findings.push(ORDER.finding(app.place, text));
     }
     findings
 }

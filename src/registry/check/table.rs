@@ -24,11 +24,20 @@ pub static ENTRY: Check = Check {
     group: Group::File,
     severity: Severity::Error,
     explanation: "An entry has `repo` (a URL) and `stages` (a mapping with at least one stage), and may have `path` (plain segments), `upstream` \
-        (`repo` and `chart`) and `syncOptions`; a stage may have `autoSync`, `targetRevision`, and `version` exactly where the app has \
+        (`repo` and `chart`) and `syncOptions` (each `Name=value`); a stage may have `autoSync`, `targetRevision`, and `version` exactly where the app has \
         `upstream`. Another key is likely a slip. Names become names in Kubernetes, so they are DNS labels; a name that YAML 1.1 reads as a \
         number, a truth value or a date needs quotes.",
 };
-/// Apps and stages are in order.
+/// A stage says that there is nothing to say of it.
+pub static NULL_STAGE: Check = Check {
+    name: "null-stage",
+    group: Group::File,
+    severity: Severity::Warning,
+    explanation: "A stage without settings is written `{}`. Helm takes a key that holds nothing for one to leave out: the stage is there \
+        while the file is the chart's own `values.yaml`, and gone, to be pruned, where the file is given by `--values` or by an Application's \
+        `valueFiles`; and `helm lint` never looks at it.",
+};
+/// The apps are in order.
 pub static ORDER: Check = Check {
     name: "order",
     group: Group::File,
@@ -85,7 +94,8 @@ pub static TARGET_REVISION: Check = Check {
     group: Group::File,
     severity: Severity::Warning,
     explanation: "`targetRevision` names a branch. A commit or a tag does not move, so no push reaches the stage; `HEAD` hides which branch is \
-        tracked; a full ref (`refs/heads/…`) and a pattern (`v1.*`) are read by Argo CD alone.",
+        tracked; a full ref (`refs/heads/…`) and a pattern (`v1.*`) are read by Argo CD alone; and no branch can be called by some texts, such as \
+        `main/`.",
 };
 
 /// Each stage has its Application, set to what the entry says.
@@ -93,35 +103,46 @@ pub static APPLICATION: Check = Check {
     name: "application",
     group: Group::Applications,
     severity: Severity::Error,
-    explanation: "Each stage has the live Application that its entry promises, field by field: project, destination, sources with revision and         value files, Helm parameters of the hook and no others, the annotation of the paths it is rendered from, automated sync and retry, sync         options. Project, destination and retry are compared where `applications.expected` in the settings names them. What else an Application may         have (labels, finalizers, ignored differences) is not looked at. A difference is somebody's change by hand, or a sync of the registry that is         still to come.",
+    explanation: "Each stage has the live Application that its entry promises, field by field: project, destination, sources with revision \
+        and value files, Helm parameters of the hook and no others, the annotation of the paths it is rendered from, automated sync and \
+        retry, sync options. Project, destination and retry are compared where `applications.expected` in the settings names them. What \
+        else an Application may have (labels, finalizers, ignored differences) is not looked at. A difference is somebody's change by hand, \
+        or a sync of the registry that is still to come.",
 };
 /// The registry knows each Application.
 pub static UNKNOWN_APPLICATION: Check = Check {
     name: "unknown-application",
     group: Group::Applications,
     severity: Severity::Warning,
-    explanation: "No Application deploys from a repository of the registry, or is in its project, without an entry that promises it: it was made by         hand, or its entry was deleted and it was left.",
+    explanation: "No Application deploys from a repository of the registry, or is in its project, without an entry that promises it: it was \
+        made by hand, or its entry was deleted and it was left.",
 };
 /// Nothing waits for pruning.
 pub static PRUNING: Check = Check {
     name: "pruning",
     group: Group::Applications,
     severity: Severity::Warning,
-    explanation: "No Application that the registry's own one made waits to be pruned: its stage has no entry any more, and goes on running until         that Application is synced with Prune. Known where `applications.expected.parent` in the settings names the registry's own Application.",
+    explanation: "No Application that the registry's own one made waits to be pruned: its stage has no entry any more, and goes on running \
+        until that Application is synced with Prune. Known where `applications.expected.parent` in the settings names the registry's own \
+        Application.",
 };
 /// What a stage runs is what its branch has.
 pub static READINESS: Check = Check {
     name: "readiness",
     group: Group::Applications,
     severity: Severity::Warning,
-    explanation: "Each stage is ready at the current revision: synced to the head of its branch, or to a commit since which nothing in the paths that it is         rendered from has changed; compared with what it is set to now; healthy; without an error of comparison or sync, and without a sync that         runs, failed or came before its Terraform changed. An Application that still says Synced and Healthy from before a push is not ready: Argo         CD has no observed generation.",
+    explanation: "Each stage is ready at the current revision: synced to the head of its branch, or to a commit since which nothing in the \
+        paths that it is rendered from has changed; compared with what it is set to now; healthy; without an error of comparison or sync, \
+        and without a sync that runs, failed or came before its Terraform changed. An Application that still says Synced and Healthy from \
+        before a push is not ready: Argo CD has no observed generation.",
 };
 
 /// Those that need nothing but the file.
-pub static FILE_CHECKS: [&Check; 11] = [
+pub static FILE_CHECKS: [&Check; 12] = [
     &YAML,
     &SHAPE,
     &ENTRY,
+    &NULL_STAGE,
     &ORDER,
     &PATH_NAME,
     &SAME_STAGE,
@@ -133,10 +154,11 @@ pub static FILE_CHECKS: [&Check; 11] = [
 ];
 
 /// All of them.
-pub static CHECKS: [&Check; 15] = [
+pub static CHECKS: [&Check; 16] = [
     &YAML,
     &SHAPE,
     &ENTRY,
+    &NULL_STAGE,
     &ORDER,
     &PATH_NAME,
     &SAME_STAGE,

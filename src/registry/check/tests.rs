@@ -62,7 +62,22 @@ fn as_few_entries_as_can_be_are_out_of_order_and_where_each_belongs_is_told() {
     );
     assert_eq!(
         found(&text),
-        ["8:3 warning order: apps.a: out of alphabetical order; move it before all others"]
+        ["8:3 warning order: apps.a stands after apps.c; it belongs before apps.b"]
+    );
+    let text = format!(
+        "apps:\n{}{}{}{}{}",
+        app("c", STAGES),
+        app("m", STAGES),
+        app("b", STAGES),
+        app("e", STAGES),
+        app("x", STAGES)
+    );
+    assert_eq!(
+        found(&text),
+        [
+            "2:3 warning order: apps.c stands before apps.b; it belongs after apps.b",
+            "5:3 warning order: apps.m stands before apps.b; it belongs after apps.e"
+        ]
     );
     let text = format!(
         "apps:\n{}{}{}",
@@ -72,7 +87,7 @@ fn as_few_entries_as_can_be_are_out_of_order_and_where_each_belongs_is_told() {
     );
     assert_eq!(
         found(&text),
-        ["2:3 warning order: apps.z: out of alphabetical order; move it behind apps.b"]
+        ["2:3 warning order: apps.z stands before apps.a; it belongs after apps.b"]
     );
 }
 
@@ -188,7 +203,17 @@ fn a_revision_that_does_not_move_is_told() {
             )
         )
     };
-    for revision in ["HEAD", "refs/heads/main", "'v1.*'", "0a1b2c3d", "'>=1.2'"] {
+    for revision in [
+        "HEAD",
+        "refs/heads/main",
+        "'v1.*'",
+        "0a1b2c3d",
+        "'>=1.2'",
+        "main/",
+        "'feature\\new'",
+        ".next",
+        "a..b",
+    ] {
         let told = found(&text(revision));
         assert!(
             told.len() == 1 && told[0].contains("warning target-revision"),

@@ -12,7 +12,7 @@
 //! * [`runner`] presync by what the settings name, followed to its end
 //! * [`local`] presync as a child process of the job
 //! * [`presync`] what runs in a pod, in the PreSync hook, or under the local runner
-//! * [`estate`] what every story reads first: forge, registry, cluster
+//! * [`estate`] what every story reads first: forge, registry, cluster, states
 //! * [`forge`] repositories, branches, files; [`jenkins`] builds and what they archived; [`cluster`] the Kubernetes API; [`state_backend`] Terraform's state in a git
 //!   repository; [`transport`] what passes between a job and presync; [`preview`] what a destroy would take
 //! * [`page`] a report for people, as HTML and as Markdown

@@ -155,6 +155,24 @@ impl PartialClone {
         self.commit_of(&act, id)
     }
 
+    /// Fetches these commits with all their trees, no file, and without their history, by one request. It may be that one
+    /// is not there any more; then none is fetched by it, and each that is asked for is fetched by itself.
+    pub async fn fetch_commits(&mut self, commits: &[CommitSha]) -> Result<(), GitError> {
+        let act = format!(
+            "fetching {} commits of {}",
+            commits.len(),
+            self.remote.url()
+        );
+        let ids = commits.iter().map(|sha| Oid::from_str(sha.as_str()));
+        let ids = ids.collect::<Result<Vec<Oid>, _>>();
+        let ids = self.read(&act, |_| ids)?;
+        let options = ["--depth=1", Extent::AllTrees.filter()];
+        if let Err(error) = self.need(&act, &ids, &options).await {
+            tracing::debug!(%error, "the commits were not fetched at once");
+        }
+        Ok(())
+    }
+
     fn commit_of(&self, act: &str, id: Oid) -> Result<Commit, GitError> {
         let tree = self.read(act, |r| Ok(r.find_commit(id)?.tree_id()))?;
         let sha = super::parse_sha(act, &id.to_string())?;
@@ -218,6 +236,12 @@ impl PartialClone {
     pub async fn blob(&mut self, id: Oid) -> Result<Vec<u8>, GitError> {
         let mut blobs = self.blobs(&[id]).await?;
         Ok(blobs.remove(&id).unwrap_or_default())
+    }
+
+    /// Fetches many blobs with one request, to be read later.
+    pub async fn fetch_blobs(&mut self, ids: &[Oid]) -> Result<(), GitError> {
+        let act = format!("reading {} file(s) of {}", ids.len(), self.remote.url());
+        self.need(&act, ids, &[]).await
     }
 
     /// The contents of many blobs, fetched with one request.

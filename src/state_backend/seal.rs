@@ -102,7 +102,12 @@ pub fn is_sealed(document: &[u8]) -> Result<bool, SealError> {
 
 /// Opens a sealed document. The plaintext passes through a pipe and never lies on a disk.
 pub async fn open(sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-    let opened = sops(&["decrypt"], sealed)
+    open_with(sealed, None).await
+}
+
+/// The same with the age keys of this file, where one is given, in place of the environment's file.
+pub async fn open_with(sealed: &[u8], keys: Option<&Path>) -> Result<Vec<u8>, SealError> {
+    let opened = sops(&["decrypt"], sealed, keys)
         .await?
         .map_err(SealError::Refused)?;
     if is_binary(&opened) {
@@ -152,9 +157,9 @@ pub async fn seal(
     ];
     let mut carried = before.clone();
     let document = if cut_to_largest(&mut carried) {
-        sops(&arguments, carried.to_string().as_bytes()).await?
+        sops(&arguments, carried.to_string().as_bytes(), None).await?
     } else {
-        sops(&arguments, plain).await?
+        sops(&arguments, plain, None).await?
     };
     let document = document.map_err(SealError::NotSealed)?;
     let opened = open(&document).await?;
@@ -199,12 +204,19 @@ fn cut_to_largest(value: &mut Value) -> bool {
 }
 
 /// Runs sops over `input`. What it said when it refused is the inner error.
-async fn sops(arguments: &[&str], input: &[u8]) -> Result<Result<Vec<u8>, SopsSaid>, SealError> {
+async fn sops(
+    arguments: &[&str],
+    input: &[u8],
+    keys: Option<&Path>,
+) -> Result<Result<Vec<u8>, SopsSaid>, SealError> {
     let sops = child::find_program(Path::new("sops")).ok_or(SealError::NoSops)?;
     let mut command = child::command(&sops);
     // They would go before the configuration that names the recipients.
     for name in super::recipients::OF_SOPS.iter().chain(&["SOPS_CONFIG"]) {
         command.env_remove(name);
+    }
+    if let Some(keys) = keys {
+        command.env("SOPS_AGE_KEY_FILE", keys);
     }
     command.args(arguments).args([
         "--input-type",
@@ -228,6 +240,14 @@ async fn sops(arguments: &[&str], input: &[u8]) -> Result<Result<Vec<u8>, SopsSa
         ))));
     }
     Ok(Err(SopsSaid(said.join(" "))))
+}
+
+/// Whether a sealed document is one that was sealed as a blob: beside sops' own member it has `data` alone.
+pub fn is_binary_sealed(document: &[u8]) -> bool {
+    let Ok(Value::Object(members)) = serde_json::from_slice(document) else {
+        return false;
+    };
+    members.len() == 2 && members.contains_key("data") && members.contains_key("sops")
 }
 
 /// What sops makes of a file that it takes for no known format: one member `data` that holds all of it.

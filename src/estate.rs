@@ -1,9 +1,8 @@
 //! What every story reads first: the forge of the settings, the repositories that the settings name, the registry, a
 //! cluster by its context, and what the state repository holds.
 
-pub mod states;
-
 pub mod live;
+pub mod states;
 
 use std::path::PathBuf;
 

@@ -133,7 +133,7 @@ enum Source<'a> {
     Api(&'a Forge, &'a RepoName),
     /// Any other. The folder goes with the clone.
     Git(
-        Mutex<PartialClone>,
+        Box<Mutex<PartialClone>>,
         #[expect(dead_code, reason = "it is removed when it is dropped")] Scratch,
     ),
 }
@@ -148,7 +148,7 @@ impl<'a> StateReader<'a> {
                 let remote = Remote::new(state_url(forge, settings), credentials);
                 let scratch = Scratch::new()?;
                 let clone = PartialClone::init(remote, scratch.path().join("state.git"))?;
-                Source::Git(Mutex::new(clone), scratch)
+                Source::Git(Box::new(Mutex::new(clone)), scratch)
             }
         };
         Ok(StateReader {

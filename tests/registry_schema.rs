@@ -12,7 +12,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use stagewright::findings::Finding;
 use stagewright::layout::Layout;
-use stagewright::registry::check::{CHECKS, ENTRY, SHAPE, YAML, check};
+use stagewright::registry::check::{ENTRY, FILE_CHECKS, SHAPE, YAML, check};
 
 const SCHEMA: &str = include_str!("../schemas/registry.v1.schema.json");
 
@@ -91,9 +91,9 @@ fn the_readme_says_of_each_fault_who_finds_it() {
 }
 
 #[test]
-fn every_check_has_a_faulty_registry_and_a_golden_case_for_and_against_it() {
+fn every_check_of_the_file_has_a_faulty_registry_and_a_golden_case_for_and_against_it() {
     let golden = registries::golden();
-    for check in CHECKS {
+    for check in FILE_CHECKS {
         assert!(
             registries::FAULTY
                 .iter()

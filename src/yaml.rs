@@ -149,12 +149,14 @@ pub enum YamlError {
         character: String,
     },
     /// The parser's own complaint.
-    #[error("this is not valid YAML: {complaint}")]
+    #[error("this is not valid YAML: {complaint}{}", still_open(*open))]
     Syntax {
         /// Where the parser stopped.
         place: Place,
         /// Its words.
         complaint: String,
+        /// The innermost `{` or `[` of a line above that is still open there.
+        open: Option<(char, Place)>,
     },
     /// What YAML 1.2 allows and Helm's parser does not read.
     #[error("Helm does not read {what}; {remedy}")]
@@ -264,6 +266,12 @@ pub enum YamlError {
         /// What it is read as.
         reading: &'static str,
     },
+}
+
+fn still_open(open: Option<(char, Place)>) -> String {
+    open.map_or_else(String::new, |(mark, place)| {
+        format!("; the {:?} at {place} is still open", mark.to_string())
+    })
 }
 
 /// The deepest nesting that is read, aliases written out.

@@ -19,7 +19,7 @@ use helm::{Helm, Schema, in_two_threads};
 use peculiar::Reading;
 use stagewright::findings::{At, Finding, Severity};
 use stagewright::layout::Layout;
-use stagewright::registry::check::{NULL_STAGE, check};
+use stagewright::registry::check::{NULL_STAGE, YAML, check};
 
 fn findings(text: &str) -> Vec<Finding> {
     check(text, &Layout::default()).findings
@@ -121,8 +121,9 @@ fn a_registry_of_one_wrong_character_has_a_finding_in_its_place_or_means_for_hel
     assert!(faults.is_empty(), "seed {seed}:\n{}", faults.join("\n"));
 }
 
-/// What is wrong with the places of the findings: the nearest one is further from the wrong character than Helm's own word for it, or, where
-/// Helm has none, in another entry.
+/// What is wrong with the places of the findings: none is in the entry of the wrong character, nor as near to it as Helm's own word. Where
+/// Helm has no word for the place, the parser's will do: that below the wrong character from which on the text cannot be read, such as
+/// the alias of an anchor whose name it is in.
 fn misplaced(helm: &Helm, corruption: &Corruption) -> Option<String> {
     let found = findings(&corruption.text);
     let errors = errors(&found);
@@ -131,14 +132,19 @@ fn misplaced(helm: &Helm, corruption: &Corruption) -> Option<String> {
         .iter()
         .map(|line| line.abs_diff(corruption.line))
         .min()?;
-    let said = helm.lint(Schema::Estate, &corruption.text).err();
-    let helms = said
-        .as_ref()
-        .and_then(|said| line_in(said))
-        .map(|line| line.abs_diff(corruption.line));
     let entry = entry(&corruption.text, corruption.line);
-    let in_entry = nearest <= 1 || lines.iter().any(|line| entry.contains(line));
-    let is_near = in_entry || helms.is_some_and(|helms| nearest <= helms);
+    if nearest <= 1 || lines.iter().any(|line| entry.contains(line)) {
+        return None;
+    }
+    let said = helm.lint(Schema::Estate, &corruption.text).err();
+    let is_near = match said.as_ref().and_then(|said| line_in(said)) {
+        // It counts some lines from 0 and others from 1.
+        Some(line) => nearest <= line.abs_diff(corruption.line) + 1,
+        None => {
+            let is_below = lines.iter().all(|line| *line >= corruption.line);
+            is_below && errors.iter().all(|finding| finding.check.name == YAML.name)
+        }
+    };
     (!is_near).then(|| {
         let places: Vec<String> = errors
             .iter()
@@ -148,13 +154,23 @@ fn misplaced(helm: &Helm, corruption: &Corruption) -> Option<String> {
     })
 }
 
-/// The lines that findings name.
+/// The lines that findings name: their own, and that of a brace which is still open.
 fn lines(findings: &[&Finding]) -> Vec<usize> {
-    let line = |finding: &&Finding| match &finding.at {
-        At::Line(place) => Some(place.line),
-        At::Object(_) => None,
+    let lines = |finding: &&Finding| {
+        let own = match &finding.at {
+            At::Line(place) => Some(place.line),
+            At::Object(_) => None,
+        };
+        let open = finding
+            .message
+            .strip_suffix(" is still open")
+            .and_then(|said| {
+                let (_, place) = said.rsplit_once(" at ")?;
+                place.split(':').next()?.parse().ok()
+            });
+        [own, open]
     };
-    findings.iter().filter_map(line).collect()
+    findings.iter().flat_map(lines).flatten().collect()
 }
 
 /// The line that Helm's parser names.

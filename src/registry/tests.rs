@@ -152,7 +152,7 @@ fn what_is_no_single_sound_document_is_an_error_with_its_place() {
     );
     assert_eq!(
         error("apps: ["),
-        "releases/values.yaml:2:1: this is not valid YAML: while parsing a node, did not find expected node content"
+        "releases/values.yaml:2:1: this is not valid YAML: while parsing a node, did not find expected node content; the \"[\" at 1:7 is still open"
     );
 }
 

@@ -22,12 +22,16 @@ pub(super) struct Extent {
 pub(super) enum Until {
     /// To the end of the text, all of whose scalars are known.
     End,
-    /// To the last scalar that is known.
-    LastScalar,
+    /// To this character, where the parser gave up.
+    Character(usize),
 }
 
-/// Refuses what Helm does not read. `scalars` stand in the order of the text.
-pub(super) fn refuse(text: &str, scalars: &[Extent], until: Until) -> Result<(), YamlError> {
+/// Refuses what Helm does not read, and gives the innermost `{` or `[` that is open at the end. `scalars` stand in the order of the text.
+pub(super) fn refuse(
+    text: &str,
+    scalars: &[Extent],
+    until: Until,
+) -> Result<Option<(char, Place)>, YamlError> {
     let mut walk = Walk {
         chars: text.chars().peekable(),
         index: 0,
@@ -47,15 +51,16 @@ pub(super) fn refuse(text: &str, scalars: &[Extent], until: Until) -> Result<(),
             walk.scalar(scalar)?;
             scalars.next();
             is_block = false;
-        } else if until == Until::LastScalar && scalars.peek().is_none() {
-            return Ok(());
+        } else if matches!(until, Until::Character(at) if walk.index >= at && scalars.peek().is_none())
+        {
+            return Ok(walk.levels.last().map(|level| level.opened));
         } else if is_block && scalars.peek().is_some() {
             // Between the head of a block scalar and its first line.
             walk.next();
         } else {
             match walk.structure()? {
                 Some(found) => is_block = found == Found::BlockScalar,
-                None => return Ok(()),
+                None => return Ok(walk.levels.last().map(|level| level.opened)),
             }
         }
     }
@@ -81,12 +86,23 @@ enum Found {
 }
 
 /// One `{` or `[` that is open.
-#[derive(Default)]
 struct Level {
+    /// Which it is, and where.
+    opened: (char, Place),
     /// Where the entry began that is being read, until its `:`.
     key: Option<Place>,
     /// Whether the entry has a `?`.
     is_explicit: bool,
+}
+
+impl Level {
+    fn new(opened: (char, Place)) -> Self {
+        Self {
+            opened,
+            key: None,
+            is_explicit: false,
+        }
+    }
 }
 
 struct Walk<'a> {
@@ -215,12 +231,12 @@ impl Walk<'_> {
             }
             '{' | '[' => {
                 self.start_node(place);
-                self.levels.push(Level::default());
+                self.levels.push(Level::new((c, place)));
             }
             '}' | ']' => drop(self.levels.pop()),
             ',' => {
                 if let Some(level) = self.levels.last_mut() {
-                    *level = Level::default();
+                    *level = Level::new(level.opened);
                 }
             }
             ':' => self.value(place)?,

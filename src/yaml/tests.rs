@@ -225,6 +225,24 @@ fn what_parsers_read_differently_is_refused() {
 }
 
 #[test]
+fn what_is_still_open_where_the_parser_gives_up_is_told() {
+    for (yaml, ends) in [
+        (
+            "a: {\n  b: c\nd:\n- e\n",
+            "; the \"{\" at 1:4 is still open",
+        ),
+        (
+            "a: {b: [c,\n  d: e\n  : f}\n",
+            "; the \"[\" at 1:8 is still open",
+        ),
+        ("a: {b: c}\nd: [e]\n - f\n", "did not find expected key"),
+    ] {
+        let said = parse(yaml).unwrap_err().to_string();
+        assert!(said.ends_with(ends), "{yaml:?}: {said}");
+    }
+}
+
+#[test]
 fn what_yaml_1_2_allows_and_helm_does_not_read_is_refused_with_its_place() {
     for (yaml, place, what) in [
         ("a: &b.c 1\n", at(1, 4), "an anchor's name"),

@@ -56,10 +56,12 @@ pub(super) fn parse(text: &str) -> Result<Node, YamlError> {
             Ok(event) => event,
             Err(error) => {
                 // What Helm does not read may be the cause, such as an anchor of which the parser has read a part.
-                dialect::refuse(text, &tree.scalars, Until::LastScalar)?;
+                let until = Until::Character(error.marker().index());
+                let open = dialect::refuse(text, &tree.scalars, until)?;
                 return Err(YamlError::Syntax {
                     place: place(error.marker()),
                     complaint: error.info().to_owned(),
+                    open: open.filter(|(_, at)| at.line < error.marker().line()),
                 });
             }
         };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use stagewright::names::RepoUrl;
 use stagewright::registry::{App, Registry, Stage};
 use stagewright::yaml::{self, Node, Value};
 
@@ -54,7 +55,7 @@ fn of_stage(app: &App, stage: &Stage) -> Application {
     let (sources, value_file) = match (&app.upstream, &stage.version) {
         (Some(upstream), Some(version)) => {
             let upstream = [
-                upstream.repo.clone(),
+                repository(upstream.repo.clone()),
                 upstream.chart.clone(),
                 version.clone(),
             ];
@@ -110,8 +111,9 @@ fn application(root: &Node) -> Option<(String, Application)> {
         let taken = ["path", "chart", "ref"]
             .iter()
             .find_map(|key| source.get(key))?;
-        let parts = [source.get("repoURL")?, taken, source.get("targetRevision")?];
-        application.sources.push(parts.map(text));
+        let repo = repository(text(source.get("repoURL")?));
+        let revision = text(source.get("targetRevision")?);
+        application.sources.push([repo, text(taken), revision]);
         let Some(helm) = source.get("helm") else {
             continue;
         };
@@ -120,9 +122,11 @@ fn application(root: &Node) -> Option<(String, Application)> {
             .extend(items(helm.get("valueFiles")).map(text));
         for parameter in items(helm.get("parameters")) {
             let value = parameter.get("value")?;
-            application
-                .hook
-                .insert(text(parameter.get("name")?), text(value));
+            let value = match text(parameter.get("name")?) {
+                name if name == "hook.repo" => (name, repository(text(value))),
+                name => (name, text(value)),
+            };
+            application.hook.extend([value]);
         }
     }
     if let Some(policy) = spec.get("syncPolicy") {
@@ -133,6 +137,12 @@ fn application(root: &Node) -> Option<(String, Application)> {
     }
     let name = root.get("metadata")?.get("name")?;
     Some((text(name), application))
+}
+
+/// A repository as we keep its address: an absolute path is a `file://` URL.
+fn repository(written: String) -> String {
+    let url = written.parse::<RepoUrl>();
+    url.map_or(written, |url| url.to_string())
 }
 
 /// As Argo CD gets it: what is no text there is no text here.

@@ -1,9 +1,5 @@
 //! What the state repository holds, over real repositories, by git and by GitHub's API, with states that the real sops sealed.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a panic is how a test fails"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "support/github.rs"]
 #[expect(dead_code, reason = "other tests ask the double for faults and counts")]

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::applications::observed::GENERATE_PATHS;
 
 const ENTRY: &str = "apps:\n  shop:\n    repo: https://github.com/example/Mono.git\n    path: shop\n    syncOptions: [B=true, A=true]\n    stages: {dev: {}}\n";
 

@@ -11,7 +11,7 @@ use crate::estate::{open_forge, registry_text};
 use crate::findings::{Check, Colour, Finding, Format, Group, Report, Severity, Skipped};
 use crate::forge::Forge;
 use crate::layout::Layout;
-use crate::registry::check::{CHECKS, Checked, FILE_CHECKS, check};
+use crate::registry::check::{CHECKS, Checked, check};
 use crate::report::{self, Failure, Outcome};
 use crate::settings::Settings;
 
@@ -61,21 +61,12 @@ impl Part {
         error: E,
         outcome: impl FnOnce(&E) -> Outcome,
     ) -> Part {
-        let reason = report::one_line(&error);
-        let skipped = checks.iter().map(|check| Skipped {
-            check,
-            reason: reason.clone(),
-        });
-        let skipped = skipped.collect();
+        let skipped = Part::skipped(checks, &report::one_line(&error));
         let failure = match outcome(&error) {
             Outcome::Usage => None,
             outcome => Some(Failure::new(outcome, error)),
         };
-        Part {
-            skipped,
-            failure,
-            ..Part::default()
-        }
+        Part { failure, ..skipped }
     }
 
     /// A part that was not looked at.
@@ -260,7 +251,7 @@ async fn look(source: Source, reach: Reach) -> Result<Looked, Failure> {
     } = check(&text, layout.unwrap_or(&Layout::default()));
     let mut parts = vec![Part {
         findings,
-        checks: FILE_CHECKS.to_vec(),
+        checks: checks(|group| group == Group::File),
         counts: vec![("apps", apps), ("stages", stages)],
         ..Part::default()
     }];
@@ -268,7 +259,8 @@ async fn look(source: Source, reach: Reach) -> Result<Looked, Failure> {
         (_, _, Reach::FileAlone) | (_, None, _) => {}
         (None, Some(_), Reach::Estate) => {
             let reason = "the registry could not be read";
-            parts.push(Part::skipped(&beyond_the_file(), reason));
+            let beyond = checks(|group| group != Group::File);
+            parts.push(Part::skipped(&beyond, reason));
         }
         (Some(registry), Some(settings), Reach::Estate) => {
             let forge = match forge {
@@ -287,10 +279,10 @@ async fn look(source: Source, reach: Reach) -> Result<Looked, Failure> {
     })
 }
 
-/// The checks that need more than the file.
-fn beyond_the_file() -> Vec<&'static Check> {
+/// The checks of these groups.
+fn checks(wanted: impl Fn(Group) -> bool) -> Vec<&'static Check> {
     let checks = CHECKS.into_iter();
-    checks.filter(|check| check.group != Group::File).collect()
+    checks.filter(|check| wanted(check.group)).collect()
 }
 
 /// All parts in one, without the checks that are switched off.

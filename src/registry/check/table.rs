@@ -137,22 +137,6 @@ pub static READINESS: Check = Check {
         before a push is not ready: Argo CD has no observed generation.",
 };
 
-/// Those that need nothing but the file.
-pub static FILE_CHECKS: [&Check; 12] = [
-    &YAML,
-    &SHAPE,
-    &ENTRY,
-    &NULL_STAGE,
-    &ORDER,
-    &PATH_NAME,
-    &SAME_STAGE,
-    &PATH_THROUGH_STAGE,
-    &LONG_NAME,
-    &SAME_NAME,
-    &REPO_URL,
-    &TARGET_REVISION,
-];
-
 /// All of them.
 pub static CHECKS: [&Check; 16] = [
     &YAML,

@@ -69,12 +69,22 @@ impl GitHubForge {
         repo: &RepoName,
         namespace: &str,
     ) -> Result<BTreeMap<String, CommitSha>, ForgeError> {
+        let refs = self.refs_that_begin(repo, namespace).await;
+        refs.map_err(unread(repo))
+    }
+
+    /// The refs whose names begin so, from `refs/` on, and where they are.
+    pub(super) async fn refs_that_begin(
+        &self,
+        repo: &RepoName,
+        namespace: &str,
+    ) -> Result<BTreeMap<String, CommitSha>, GitHubError> {
         // GitHub takes a beginning of a name, and not for certain one with a slash at its end.
         let beginning = namespace.trim_start_matches("refs/").trim_end_matches('/');
         let path = self.path(repo, &format!("/git/matching-refs/{}", encoded(beginning)));
         // 409: the repository is empty.
         let found = self.api.list::<Reference>(path, StatusCode::CONFLICT).await;
-        let found = found.map_err(unread(repo))?.unwrap_or_default();
+        let found = found?.unwrap_or_default();
         let found = found.into_iter().filter(|r| r.name.starts_with(namespace));
         Ok(found
             .filter_map(|r| Some((r.name, r.object.sha.parse().ok()?)))

@@ -4,7 +4,6 @@ use http::{Method, StatusCode};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
@@ -84,9 +83,9 @@ impl GitHubForge {
         now: Timestamp,
         say: &impl Fn(&str),
     ) -> Result<(), GitHubError> {
-        let path = self.path(repo, &format!("/git/matching-refs/heads/{PREFIX}"));
-        for found in self.get::<Vec<Branch>>(path).await? {
-            let Some(name) = found.name.strip_prefix("refs/heads/") else {
+        let scratch = format!("refs/heads/{PREFIX}");
+        for found in self.refs_that_begin(repo, &scratch).await?.keys() {
+            let Some(name) = found.strip_prefix("refs/heads/") else {
                 continue;
             };
             let made = made_at(name);
@@ -269,13 +268,6 @@ fn unproven(what: &str) -> GitHubError {
     GitHubError::NotProven {
         what: what.to_owned(),
     }
-}
-
-/// A ref (the schema `git-ref`), of which the name is enough.
-#[derive(Deserialize)]
-struct Branch {
-    #[serde(rename = "ref")]
-    name: String,
 }
 
 /// How a time stands in a name: `20260101T000000Z`.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::layout::Layout;
 use crate::names::{BranchName, OwnerName, RepoName, RepoUrl};
 use crate::protect::Protection;
-use crate::registry::check::promise::{Destination, ExpectedApplications};
+use crate::registry::check::promise::ExpectedApplications;
 use crate::yaml::{self, Node, Place, YamlError};
 
 pub use applications::{ApplicationsSettings, InstanceSettings};
@@ -387,71 +387,6 @@ impl Document<'_> {
             file::Runner::Kubernetes(kubernetes) => {
                 RunnerSettings::Kubernetes((*kubernetes).into())
             }
-        }
-    }
-
-    fn applications(
-        &self,
-        raw: file::Applications,
-    ) -> Result<(ApplicationsSettings, ExpectedApplications), SettingsError> {
-        let expected = self.expected(raw.expected)?;
-        let place = self.applications_place(raw.file, raw.instances)?;
-        Ok((place, expected))
-    }
-
-    fn expected(&self, raw: file::Expected) -> Result<ExpectedApplications, SettingsError> {
-        let destination = match raw.destination.map(|it| (it.server, it.name)) {
-            None => None,
-            Some((Some(server), None)) => Some(Destination::Server(server)),
-            Some((None, Some(name))) => Some(Destination::Name(name)),
-            Some(_) => {
-                return Err(self.wrong(
-                    &["applications", "expected", "destination"],
-                    "applications.expected.destination takes one of the keys server and name",
-                ));
-            }
-        };
-        Ok(ExpectedApplications {
-            namespace: raw.namespace,
-            parent: raw.parent,
-            project: raw.project,
-            destination,
-            retry: raw.retry,
-            parameters: raw.parameters,
-        })
-    }
-
-    fn applications_place(
-        &self,
-        file: Option<PathBuf>,
-        instances: Option<Vec<file::Instance>>,
-    ) -> Result<ApplicationsSettings, SettingsError> {
-        let keys = ["applications", "instances"];
-        match (file, instances) {
-            (Some(file), None) => Ok(ApplicationsSettings::File(self.folder.join(file))),
-            (None, Some(instances)) if instances.is_empty() => Err(self.wrong(
-                &keys,
-                "applications.instances is empty; name every Argo CD that may deploy something, one an item",
-            )),
-            (None, Some(instances)) => {
-                let none = |i: &file::Instance| i.namespaces.as_ref().is_some_and(Vec::is_empty);
-                if instances.iter().any(none) {
-                    return Err(self.wrong(
-                        &keys,
-                        "the namespaces of an instance are an empty list; name some, or leave the key out for the whole cluster",
-                    ));
-                }
-                let instances = instances.into_iter().map(InstanceSettings::from);
-                Ok(ApplicationsSettings::Instances(instances.collect()))
-            }
-            (None, None) => Err(self.wrong(
-                &["applications"],
-                "applications is empty; it takes one of the keys instances and file",
-            )),
-            (Some(_), Some(_)) => Err(self.wrong(
-                &["applications"],
-                "applications has both file and instances; keep one of them",
-            )),
         }
     }
 

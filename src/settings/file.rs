@@ -1,5 +1,8 @@
 //! The shape of the file, as serde reads it.
 
+mod checks;
+mod texts;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -9,12 +12,15 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::layout::Layout;
-use crate::names::{
-    BranchName, NameError, Namespace, OwnerName, RepoName, RepoUrl, StateKey, TOKEN_PREFIXES,
-    from_text,
-};
+use crate::names::{BranchName, Namespace, OwnerName, RepoName, RepoUrl};
 use crate::protect::Protection;
-use crate::registry::check::CHECKS;
+
+pub(super) use checks::Checks;
+use texts::{
+    api_url, app_id, file_in_repository, github_api, id_key, image, jenkins_url, key, object_name,
+    other_image, other_object_name, prefix, producers_file, pull_policy, registry_file,
+    state_prefix, user, variable_of_github, variable_of_jenkins,
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -172,47 +178,6 @@ pub(super) struct Destination {
     pub(super) name: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Checks {
-    #[serde(default)]
-    pub(super) off: BTreeMap<CheckToSkip, Reason>,
-}
-
-/// The name of a check.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct CheckToSkip(pub(super) &'static str);
-
-impl<'de> Deserialize<'de> for CheckToSkip {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_text(deserializer, |text| {
-            let known = CHECKS.map(|check| check.name);
-            match known.into_iter().find(|name| *name == text) {
-                Some(name) => Ok(CheckToSkip(name)),
-                None => Err(format!(
-                    "no check is called {text:?}; there are {}",
-                    known.join(", ")
-                )),
-            }
-        })
-    }
-}
-
-/// Why a check is not made: a text that says something.
-pub(super) struct Reason(pub(super) String);
-
-impl<'de> Deserialize<'de> for Reason {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_text(deserializer, |text| match text.trim() {
-            "" => Err("a check that is switched off needs a reason".to_owned()),
-            text if text.chars().any(char::is_control) => {
-                Err("the reason must be one line of text".to_owned())
-            }
-            text => Ok(Reason(text.to_owned())),
-        })
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Instance {
@@ -348,214 +313,6 @@ impl<'de> Visitor<'de> for RunnerVisitor {
             None => Ok(runner),
         }
     }
-}
-
-fn github_api() -> String {
-    "https://api.github.com".to_owned()
-}
-
-fn producers_file() -> String {
-    "pipeline-producers.yaml".to_owned()
-}
-
-fn id_key() -> String {
-    "producer".to_owned()
-}
-
-fn key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    from_text(deserializer, |text| {
-        if text.is_empty() || text.chars().any(char::is_control) {
-            Err("id_key must be the name of a key".to_owned())
-        } else {
-            Ok(text.to_owned())
-        }
-    })
-}
-
-/// The address without a slash at its end. A user in it would be shown wherever it is.
-fn jenkins_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    from_text(deserializer, |text| {
-        let wrong = "the address of Jenkins must be an https:// or http:// URL without user, query and fragment";
-        let url = reqwest::Url::parse(text).map_err(|error| format!("{wrong}: {error}"))?;
-        let plain = url.username().is_empty()
-            && url.password().is_none()
-            && url.query().is_none()
-            && url.fragment().is_none()
-            && matches!(url.scheme(), "http" | "https");
-        match plain {
-            true => Ok(Some(url.as_str().trim_end_matches('/').to_owned())),
-            false => Err(wrong.to_owned()),
-        }
-    })
-}
-
-/// A user's id; a colon would end it in the header that it is sent in (<https://www.rfc-editor.org/rfc/rfc7617#section-2>).
-fn user<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    from_text(deserializer, |text| {
-        if text.is_empty() || text.contains(':') || text.chars().any(char::is_control) {
-            Err("user must be the id of a user, without \":\"".to_owned())
-        } else {
-            Ok(Some(text.to_owned()))
-        }
-    })
-}
-
-fn registry_file() -> String {
-    "releases/values.yaml".to_owned()
-}
-
-fn state_prefix() -> String {
-    "argocd".to_owned()
-}
-
-fn api_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    from_text(deserializer, |text| {
-        let url: RepoUrl = text.parse().map_err(|error: NameError| error.to_string())?;
-        match url.host_scope() {
-            Some(_) => Ok(url.as_str().trim_end_matches('/').to_owned()),
-            None => Err(format!(
-                "the address {:?} of the API must be an https:// or http:// URL",
-                url.as_str()
-            )),
-        }
-    })
-}
-
-fn variable_of_github<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    variable(deserializer, "GITHUB_TOKEN")
-}
-
-fn variable_of_jenkins<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    variable(deserializer, "JENKINS_TOKEN")
-}
-
-/// A variable's name, and not the token itself, which is not repeated then.
-fn variable<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    example: &str,
-) -> Result<Option<String>, D::Error> {
-    from_text(deserializer, |text| {
-        if TOKEN_PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
-            return Err(
-                "token_env holds a token: put the token in a variable, and name that here"
-                    .to_owned(),
-            );
-        }
-        let sound = !text.starts_with(|c: char| c.is_ascii_digit())
-            && !text.is_empty()
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if sound {
-            Ok(Some(text.to_owned()))
-        } else {
-            Err(format!(
-                "token_env must be the name of an environment variable, such as {example}"
-            ))
-        }
-    })
-}
-
-/// A number, or a client id such as `Iv23liABCdef`.
-fn app_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let id = Value::deserialize(deserializer)?;
-    let id = match &id {
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        _ => String::new(),
-    };
-    if !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '.') {
-        Ok(id)
-    } else {
-        Err(D::Error::custom(
-            "id must be the App's client id or number, as its settings show it",
-        ))
-    }
-}
-
-fn file_in_repository<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    from_text(deserializer, |text| {
-        let stays = !text.starts_with('-')
-            && !text.chars().any(|c| c.is_control() || c == '\\')
-            && text
-                .split('/')
-                .all(|segment| !matches!(segment, "" | "." | ".." | ".git"));
-        if stays {
-            Ok(text.to_owned())
-        } else {
-            Err(format!(
-                "the path {text:?} must be a file in the repository: relative, without \".\", \"..\", \".git\" or empty segments"
-            ))
-        }
-    })
-}
-
-/// A prefix is one or more whole segments of a state key, or nothing.
-fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    from_text(deserializer, |text| {
-        if text.is_empty() {
-            return Ok(String::new());
-        }
-        text.parse().map(|key: StateKey| key.to_string())
-    })
-}
-
-fn other_image<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    image(deserializer).map(Some)
-}
-
-fn other_object_name<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    object_name(deserializer).map(Some)
-}
-
-fn image<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    from_text(deserializer, |text| {
-        let sound = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[')
-            && text.chars().all(|c| c.is_ascii_graphic());
-        if sound {
-            Ok(text.to_owned())
-        } else {
-            Err(format!(
-                "the image {text:?} must be a reference such as registry.example.org/presync:1"
-            ))
-        }
-    })
-}
-
-fn pull_policy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    from_text(deserializer, |text| match text {
-        "Always" | "IfNotPresent" | "Never" => Ok(Some(text.to_owned())),
-        _ => Err(format!(
-            "the pull policy {text:?} must be Always, IfNotPresent or Never"
-        )),
-    })
-}
-
-/// The name of a service account or Secret: a DNS subdomain
-/// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names>).
-fn object_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    from_text(deserializer, |text| {
-        let sound = text.len() <= 253
-            && text.split('.').all(|label| {
-                !label.is_empty()
-                    && !label.starts_with('-')
-                    && !label.ends_with('-')
-                    && label
-                        .chars()
-                        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-            });
-        if sound {
-            Ok(text.to_owned())
-        } else {
-            Err(format!(
-                "the object name {text:?} must be of the characters a-z, 0-9, \"-\" and \".\", at most 253, as Kubernetes demands"
-            ))
-        }
-    })
 }
 
 /// The path with `.` and `..` taken out by their text.

@@ -19,13 +19,13 @@ use crate::scratch::{Scratch, ScratchError};
 use crate::settings::{RunnerSettings, Settings, StateSettings, StateSource};
 use crate::state_backend::locks::{self, Held, LOCKS};
 use crate::state_backend::seal::{self, SealError};
+use crate::state_backend::store::around::PROOFS;
 use crate::terraform::inventory::Inventory;
 use crate::terraform::state::{StateError, StateHead};
 
 use super::state_url;
 
 const RESCUES: &str = "refs/heads/rescue/";
-const DESTROYED: &str = "refs/stagewright/destroyed/";
 /// How many requests, or runs of sops, are under way at once.
 const AT_ONCE: usize = 4;
 /// How many states are in memory at once.
@@ -195,7 +195,7 @@ impl<'a> StateReader<'a> {
                 branches.push((lock.to_owned(), sha));
             } else if let Some(rescued) = name.strip_prefix(RESCUES) {
                 listing.rescues.push(Rescue::of(rescued));
-            } else if let Some(Ok(key)) = name.strip_prefix(DESTROYED).map(str::parse) {
+            } else if let Some(Ok(key)) = name.strip_prefix(PROOFS).map(str::parse) {
                 listing.destroyed.insert(key, sha);
             }
         }
@@ -282,7 +282,7 @@ impl<'a> StateReader<'a> {
     }
 
     async fn refs(&self) -> Result<BTreeMap<String, CommitSha>, StatesError> {
-        let of = [LOCKS, RESCUES, DESTROYED];
+        let of = [LOCKS, RESCUES, PROOFS];
         match &self.source {
             Source::Api(forge, repo) => Ok(forge.refs_below(repo, &of).await?),
             Source::Git(clone, _) => Ok(clone.lock().await.remote().refs_below(&of).await?),

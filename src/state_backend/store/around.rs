@@ -23,9 +23,12 @@ pub struct Around {
     pub written: Option<Written>,
 }
 
+/// The namespace of the refs that keep the commits by which destroys removed states, as their proofs.
+pub const PROOFS: &str = "refs/stagewright/destroyed/";
+
 /// The ref that keeps the commit by which a destroy removed the state, as its proof.
 pub fn proof_reference(key: &StateKey) -> String {
-    format!("refs/stagewright/destroyed/{key}")
+    format!("{PROOFS}{key}")
 }
 
 impl Store {
